@@ -1,0 +1,1 @@
+fr_test(test_base SOURCES unit/test_base.c LIBS fr_model)
