@@ -13,7 +13,7 @@
 struct fr_rules;
 struct fr_scanner;
 
-enum fr_engine { FR_ENGINE_AUTO, FR_ENGINE_PORTABLE, FR_ENGINE_AVX2, FR_ENGINE_AVX512 };
+enum fr_scan_engine { FR_ENGINE_AUTO, FR_ENGINE_PORTABLE, FR_ENGINE_AVX2, FR_ENGINE_AVX512 };
 
 /* Patterns besides the library's signals: facts of formats, metric dialects, trace openers. match/ does not know those layers;
  * the caller (engine, or the build tool) hands their literals over. */
@@ -26,7 +26,7 @@ int fr_rules_compile(const struct fr_library *lib, struct fr_hooks hooks, const 
                      struct fr_err *err);
 void fr_rules_free(struct fr_rules **r);
 
-int fr_scanner_new(const struct fr_rules *rules, enum fr_engine engine, struct fr_scanner **ret, struct fr_err *err);
+int fr_scanner_new(const struct fr_rules *rules, enum fr_scan_engine engine, struct fr_scanner **ret, struct fr_err *err);
 void fr_scanner_free(struct fr_scanner **s);
 const char *fr_scanner_engine(const struct fr_scanner *s); /* "avx512", "avx2", "portable" */
 

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan: walks the gate's candidates in order and puts together what was found on each line.
+ * A candidate is checked against the whole literal before its line is even cut, so common false alarms cost a hash. */
+#include "match/scanner.h"
+
+#include "base/alloc.h"
+
+#include <hs/hs_runtime.h>
+
+#define CHUNK_MAX (1u << 30)
+#define WINDOW (64u << 10)     /* a longer line is searched by regexes in windows of this size, */
+#define WINDOW_OVERLAP (4u << 10) /* which overlap by more than any bounded regex spans */
+
+int fr_scanner_new(const struct fr_rules *rules, enum fr_scan_engine engine, struct fr_scanner **ret, struct fr_err *err)
+{
+    struct fr_scanner *s = fr_calloc(1, sizeof *s);
+    const uint32_t n = rules->library->n_signals;
+    if (s != NULL) {
+        s->rules = rules;
+        s->asked = fr_calloc(n + 1, sizeof s->asked[0]);
+        s->matched = fr_calloc(n + 1, sizeof s->matched[0]);
+        s->pending = fr_calloc(n + 1, sizeof s->pending[0]);
+        s->captures = fr_calloc(n + 1, sizeof s->captures[0]);
+    }
+    if (s == NULL || s->asked == NULL || s->matched == NULL || s->pending == NULL || s->captures == NULL) {
+        fr_scanner_free(&s);
+        return fr_err_set(err, FR_NOMEM, "out of memory for a scanner");
+    }
+    unsigned best = engine == FR_ENGINE_AUTO ? fr_gate_engines_count : (unsigned)engine;
+    best = best > fr_gate_engines_count ? fr_gate_engines_count : best;
+    while (best > 1 && !fr_gate_engines[best - 1].works()) {
+        best--; /* an engine this CPU lacks falls back to the next one */
+    }
+    s->engine = &fr_gate_engines[best - 1];
+    *ret = s;
+    return 0;
+}
+
+void fr_scanner_free(struct fr_scanner **ps)
+{
+    struct fr_scanner *s = *ps;
+    if (s == NULL) {
+        return;
+    }
+    if (s->captures != NULL) {
+        fr_captures_free(s);
+    }
+    hs_free_scratch(s->scratch);
+    fr_free(s->asked);
+    fr_free(s->matched);
+    fr_free(s->pending);
+    fr_free(s->captures);
+    fr_free(s);
+    *ps = NULL;
+}
+
+const char *fr_scanner_engine(const struct fr_scanner *s)
+{
+    return s->engine->name;
+}
+
+/* ---- one scan ---- */
+
+struct scan {
+    struct fr_scanner *s;
+    const char *p;
+    size_t n;
+    uint64_t offset, first_line;
+    fr_hit_fn fn;
+    void *ctx;
+    int mode;
+    bool open;        /* the line [begin, end) is being put together in hit */
+    size_t begin, end;
+    size_t next;      /* start of the first line not delivered yet */
+    uint64_t next_no; /* and its number; only kept up with FR_SCAN_EVERY */
+    struct fr_hit hit;
+};
+
+static int on_match(unsigned id, unsigned long long from, unsigned long long to, unsigned flags, void *ctx)
+{
+    struct fr_scanner *s = ctx;
+    (void)from;
+    (void)to;
+    (void)flags;
+    s->matched[id] = s->epoch;
+    return 0;
+}
+
+/* Marks in s->matched every signal whose regex matches the line. */
+static int run_regexes(struct fr_scanner *s, fr_sv line)
+{
+    if (s->scratch == NULL) {
+        const int rc = fr_rules_database(s->rules, &s->database, NULL);
+        if (rc < 0) {
+            return rc;
+        }
+        if (hs_alloc_scratch(s->database, &s->scratch) != HS_SUCCESS) {
+            return -FR_NOMEM;
+        }
+    }
+    for (;;) {
+        const fr_sv window = fr_sv_head(line, WINDOW);
+        const hs_error_t e = hs_scan(s->database, window.p, (unsigned)window.n, 0, s->scratch, on_match, s);
+        if (e != HS_SUCCESS) {
+            return e == HS_NOMEM ? -FR_NOMEM : -FR_STATE;
+        }
+        if (window.n == line.n) {
+            return 0;
+        }
+        line = fr_sv_skip(line, WINDOW - WINDOW_OVERLAP);
+    }
+}
+
+static bool vetoed(const struct fr_signal *signal, fr_sv line)
+{
+    for (const char *const *v = signal->none_of; v != NULL && *v != NULL; v++) {
+        if (memmem(line.p, line.n, *v, strlen(*v)) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* From the signals whose literal was seen to those that really fire, ascending. */
+static int confirm(struct fr_scanner *s, struct fr_hit *hit)
+{
+    const struct fr_signal *signals = s->rules->library->signals;
+    bool regexes_ran = false;
+    for (uint32_t i = 1; i < s->n_pending; i++) { /* few: insertion sort */
+        const uint16_t v = s->pending[i];
+        uint32_t k = i;
+        for (; k > 0 && s->pending[k - 1] > v; k--) {
+            s->pending[k] = s->pending[k - 1];
+        }
+        s->pending[k] = v;
+    }
+    for (uint32_t i = 0; i < s->n_pending && hit->n_signals < FR_HIT_SIGNALS; i++) {
+        const uint16_t id = s->pending[i];
+        if (signals[id].regex != NULL) {
+            if (!regexes_ran) {
+                const int rc = run_regexes(s, hit->line);
+                if (rc < 0) {
+                    return rc;
+                }
+                regexes_ran = true;
+            }
+            if (s->matched[id] != s->epoch) {
+                continue;
+            }
+        }
+        if (!vetoed(&signals[id], hit->line)) {
+            hit->signals[hit->n_signals++] = id;
+        }
+    }
+    return 0;
+}
+
+/* Hands the line in c->hit over and moves on; the callback's answer is the new mode. */
+static int deliver(struct scan *c)
+{
+    const int rc = c->fn(c->ctx, &c->hit);
+    c->next = c->end < c->n ? c->end + 1 : c->n;
+    c->next_no = c->hit.lineno + 1;
+    if (rc >= 0) {
+        c->mode = rc;
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int close_line(struct scan *c)
+{
+    if (!c->open) {
+        return 0;
+    }
+    c->open = false;
+    if (c->s->n_pending > 0) {
+        const int rc = confirm(c->s, &c->hit);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    const struct fr_hit *h = &c->hit;
+    c->hit.in_every = c->mode == FR_SCAN_EVERY;
+    if (c->hit.in_every || h->n_signals > 0 || h->facts != 0 || h->metrics != 0 || h->traces != 0) {
+        return deliver(c);
+    }
+    return 0;
+}
+
+static void open_line(struct scan *c, size_t begin, uint64_t lineno)
+{
+    const char *nl = memchr(c->p + begin, '\n', c->n - begin);
+    c->begin = begin;
+    c->end = nl != NULL ? (size_t)(nl - c->p) : c->n;
+    c->hit.line = (fr_sv){c->p + begin, c->end - begin};
+    c->hit.offset = c->offset + begin;
+    c->hit.lineno = lineno;
+    c->hit.n_signals = 0;
+    c->hit.facts = 0;
+    c->hit.metrics = 0;
+    c->hit.traces = 0;
+    c->s->n_pending = 0;
+    c->s->epoch++;
+}
+
+/* Delivers the lines that end at or before `upto` while the mode says every line. */
+static int deliver_plain(struct scan *c, size_t upto)
+{
+    while (c->mode == FR_SCAN_EVERY && c->next < upto) {
+        open_line(c, c->next, c->next_no);
+        if (c->end >= upto && upto < c->n) {
+            return 0; /* the line that holds upto: its caller opens it again */
+        }
+        c->hit.in_every = true;
+        const int rc = deliver(c);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+/* A literal of the rules stands at `at`; `lines` newlines are before it. */
+static int found(struct scan *c, size_t at, uint32_t lines, const struct fr_literal *l)
+{
+    struct fr_scanner *s = c->s;
+    if (!c->open || at >= c->end) {
+        int rc = close_line(c);
+        rc = rc < 0 ? rc : deliver_plain(c, at);
+        if (rc < 0) {
+            return rc;
+        }
+        const char *nl = memrchr(c->p + c->next, '\n', at - c->next);
+        open_line(c, nl != NULL ? (size_t)(nl - c->p) + 1 : c->next, c->first_line + lines);
+        c->open = true;
+    }
+    c->hit.facts |= l->facts;
+    c->hit.metrics |= l->metrics;
+    c->hit.traces |= l->traces;
+    for (uint32_t i = 0; i < l->n_owners; i++) {
+        const uint16_t id = s->rules->owners[l->first_owner + i];
+        if (s->asked[id] != s->epoch) {
+            s->asked[id] = s->epoch;
+            s->pending[s->n_pending++] = id;
+        }
+    }
+    return 0;
+}
+
+static bool stands_at(const struct scan *c, size_t begin, const struct fr_entry *e, const struct fr_literal *l)
+{
+    const char *const at = c->p + begin;
+    uint64_t word;
+    if (begin + e->word_at + 8 <= c->n) {
+        memcpy(&word, at + e->word_at, sizeof word);
+        if (((word ^ e->word) & e->mask) != 0) {
+            return false;
+        }
+    }
+    return memcmp(at, l->text, l->n) == 0;
+}
+
+static int candidate(struct scan *c, const struct fr_cand *cand)
+{
+    const struct fr_rules *r = c->s->rules;
+    const struct fr_gram *g = fr_gram_find(r, fr_gram_at((const uint8_t *)c->p + cand->at));
+    if (g == NULL) {
+        return 0;
+    }
+    for (uint32_t i = g->first; i < g->first + g->n; i++) {
+        const struct fr_entry *e = &r->entries[i];
+        const struct fr_literal *l = &r->literals[e->literal];
+        if (cand->at < e->at || c->n - (cand->at - e->at) < l->n) {
+            continue;
+        }
+        if (stands_at(c, cand->at - e->at, e, l)) {
+            const int rc = found(c, cand->at, cand->lines, l);
+            if (rc < 0) {
+                return rc;
+            }
+        }
+    }
+    return 0;
+}
+
+int fr_scan(struct fr_scanner *s, fr_sv chunk, uint64_t offset, uint64_t first_line, int mode, fr_hit_fn fn, void *ctx,
+            uint64_t *ret_newlines)
+{
+    struct scan c = {.s = s, .p = chunk.p, .n = chunk.n, .offset = offset, .first_line = first_line, .fn = fn,
+                     .ctx = ctx, .mode = mode, .next_no = first_line};
+    struct fr_gate_run *run = &s->run;
+    int rc = 0;
+    if (chunk.n > CHUNK_MAX) {
+        return -FR_LIMIT;
+    }
+    run->p = (const uint8_t *)chunk.p;
+    run->n = chunk.n;
+    run->at = 0;
+    run->lines = 0;
+    while (rc == 0 && run->at < run->n) {
+        run->n_cands = 0;
+        s->engine->fn(s->rules->gate, run);
+        for (uint32_t i = 0; i < run->n_cands && rc == 0; i++) {
+            rc = candidate(&c, &run->cands[i]);
+        }
+    }
+    rc = rc < 0 ? rc : close_line(&c);
+    rc = rc < 0 ? rc : deliver_plain(&c, c.n);
+    if (rc < 0) {
+        return rc;
+    }
+    if (ret_newlines != NULL) {
+        *ret_newlines = run->lines;
+    }
+    return c.mode;
+}

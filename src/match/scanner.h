@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scanner: one thread's state, private to match/. Sized by the rules; the epoch marks what belongs to the current line,
+ * so nothing is cleared between lines. */
+#ifndef FR_MATCH_SCANNER_H
+#define FR_MATCH_SCANNER_H
+
+#include "match/rules.h"
+
+struct hs_scratch;
+struct fr_captures;
+
+struct fr_scanner {
+    const struct fr_rules *rules;
+    const struct fr_gate_engine *engine;
+    uint64_t epoch;
+    uint64_t *asked;   /* by signal: epoch of the last line with one of its literals */
+    uint64_t *matched; /* by signal: epoch of the last line its regex matched */
+    uint16_t *pending; /* signals with a literal on this line */
+    uint32_t n_pending;
+    void *database;
+    struct hs_scratch *scratch;
+    struct fr_captures **captures; /* by signal; compiled at first use */
+    struct fr_gate_run run;
+};
+
+void fr_captures_free(struct fr_scanner *s);
+
+#endif
