@@ -36,6 +36,7 @@ struct fr_source_evidence {
     FR_VEC(struct fr_metric_summary) metrics;
     uint32_t dropped_events; /* over the limit: counted, not kept */
     uint64_t metric_points;
+    uint64_t metric_tail[4];      /* lines of the last metric points, newest first: what came after an error */
     int64_t last_step, max_step;  /* -1 unknown */
     fr_sv last_text; uint64_t last_line_no; /* the last non-empty line */
     struct fr_arena arena;

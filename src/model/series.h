@@ -26,7 +26,19 @@ struct fr_point {
     uint32_t present;
     uint32_t missing;  /* bit set: the dialect always prints it, and it is left out (Megatron's lm loss = NaN) */
     double value[FR_METRIC_COUNT_];
+    double attempted;  /* overflow lines: the loss scale before; NAN unknown */
+    double best;       /* the best evaluation loss so far where the line says it; NAN unknown */
+    int64_t global_batch; /* -1 unknown; a changed batch explains a changed step time */
+    uint8_t flags;     /* FR_POINT_* */
     uint8_t dialect;   /* which parser; series of different dialects are never mixed */
+};
+enum {
+    FR_POINT_RL = 1 << 0,       /* reinforcement or preference training: a loss of 0 is normal */
+    FR_POINT_BAR = 1 << 1,      /* a redrawn progress bar: values repeat, the step counts inside an epoch */
+    FR_POINT_OVERFLOW = 1 << 2, /* an optimizer step was skipped for an overflow; LOSS_SCALE is what it was lowered to */
+    FR_POINT_AT_MINIMUM = 1 << 3, /* the program says the scale cannot go lower */
+    FR_POINT_SUMMARY = 1 << 4,  /* averages at the end of a run: no point of a series */
+    FR_POINT_HEADER = 1 << 5    /* only says which step the following lines belong to */
 };
 
 #define FR_FINDINGS(X)                                                                                     \

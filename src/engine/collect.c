@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collect: bytes -> chunks -> hits -> events, activity, series. The matcher decides which lines are looked at; on top of
+ * that every line of the first and last 64 KiB of a member is, and every line while a traceback is open. */
+#include "engine/collect.h"
+
+#include "base/alloc.h"
+#include "engine/recorder.h"
+#include "format/format.h"
+#include "series/series.h"
+
+struct fr_collector {
+    struct fr_collect_options o;
+    struct fr_reader *reader;
+    struct fr_scanner *scanner;
+    struct fr_tracer *tracer;
+    struct fr_series *series;   /* of the current member */
+    struct fr_arena scratch;
+    struct fr_peel_ctx peel;
+    struct fr_recorder rec;     /* of the current member */
+    bool edge;                  /* the current chunk is head or tail */
+};
+
+int fr_collector_new(const struct fr_collect_options *o, struct fr_collector **ret, struct fr_err *err)
+{
+    struct fr_collector *c = fr_calloc(1, sizeof *c);
+    if (c == NULL) {
+        return fr_err_set(err, FR_NOMEM, "out of memory");
+    }
+    c->o = *o;
+    c->scratch = FR_ARENA_INIT(64u << 20);
+    int rc = fr_reader_new(o->input, o->skip, o->skip_ctx, &c->reader, err);
+    if (rc == 0) {
+        rc = fr_scanner_new(o->rules, o->engine, &c->scanner, err);
+    }
+    if (rc == 0) {
+        rc = fr_tracer_new(&c->tracer);
+    }
+    if (rc != 0) {
+        fr_collector_free(&c);
+        return rc;
+    }
+    *ret = c;
+    return 0;
+}
+
+void fr_collector_free(struct fr_collector **pc)
+{
+    struct fr_collector *c = *pc;
+    if (c == NULL) {
+        return;
+    }
+    fr_tracer_free(&c->tracer);
+    fr_series_free(&c->series);
+    fr_scanner_free(&c->scanner);
+    fr_reader_free(&c->reader);
+    fr_arena_release(&c->scratch);
+    fr_free(c);
+    *pc = NULL;
+}
+
+/* ---- one segment of one line ---- */
+
+/* Keeps of the line's signals those whose literal stands in this segment. */
+static unsigned signals_of(const struct fr_library *lib, const struct fr_hit *hit, fr_sv segment, uint16_t *ret)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < hit->n_signals; i++) {
+        const char *const *l = lib->signals[hit->signals[i]].literals;
+        while (*l != NULL && !fr_sv_has(segment, fr_sv_z(*l))) {
+            l++;
+        }
+        if (*l != NULL) {
+            ret[n++] = hit->signals[i];
+        }
+    }
+    return n;
+}
+
+static int trace_done(struct fr_collector *c, const struct fr_record *rec)
+{
+    struct fr_trace_done done;
+    int rc;
+    while ((rc = fr_tracer_feed(c->tracer, rec, &c->rec.ev->arena, &done)) == 1) {
+        rc = fr_recorder_trace(&c->rec, &done);
+        if (rc < 0 || rec != NULL) {
+            return rc;
+        }
+    }
+    return rc;
+}
+
+static int take_facts(struct fr_collector *c, const struct fr_hit *hit, const struct fr_record *rec, struct fr_draft *drafts, int max)
+{
+    int n = 0;
+    for (uint64_t left = hit->facts; left != 0 && n < max; left &= left - 1) {
+        const struct fr_format *f = fr_formats[__builtin_ctzll(left)];
+        if (f->facts != NULL) {
+            n += f->facts(&c->peel, rec, drafts + n, max - n);
+        }
+    }
+    return n;
+}
+
+/* Metric lines are the many: their prefix is peeled only while the speaker of this source's metric lines is not settled. */
+static void take_point(struct fr_collector *c, const struct fr_hit *hit, const struct fr_record *rec, fr_sv segment)
+{
+    struct fr_point point;
+    if (fr_point_parse(segment, hit->metrics, &point)) {
+        fr_series_add(c->series, &point, &rec->who, &rec->when, hit->lineno, hit->offset, segment);
+        fr_recorder_progress(&c->rec, rec, &point);
+    }
+}
+
+static int on_segment(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment, bool only)
+{
+    struct fr_record rec = {.line = segment, .text = segment, .offset = hit->offset, .lineno = hit->lineno,
+                            .who = FR_WHO_NONE, .when = FR_WHEN_NONE, .outer = FR_WHEN_NONE};
+    uint16_t signals[FR_HIT_SIGNALS];
+    struct fr_draft drafts[4];
+    fr_peel(&c->peel, segment, &rec);
+    rec.offset = hit->offset;
+    rec.lineno = hit->lineno;
+    unsigned n = 0;
+    if (hit->n_signals != 0) {
+        if (only) {
+            n = hit->n_signals;
+            memcpy(signals, hit->signals, n * sizeof *signals);
+        } else {
+            n = signals_of(c->o.library, hit, segment, signals);
+        }
+    }
+    int facts = hit->facts != 0 ? take_facts(c, hit, &rec, drafts, 4) : 0;
+    if (hit->metrics != 0) {
+        take_point(c, hit, &rec, segment);
+    }
+    fr_recorder_alive(&c->rec, &rec);
+    int rc = 0;
+    if (n != 0 || facts != 0) {
+        rc = fr_recorder_event(&c->rec, c->scanner, &rec, signals, n, drafts, facts);
+    }
+    if (rc >= 0 && (fr_tracer_open(c->tracer) || hit->traces != 0 || fr_trace_opens(rec.text))) {
+        rc = trace_done(c, &rec);
+    }
+    return rc;
+}
+
+static int on_hit(void *ctx, const struct fr_hit *hit)
+{
+    struct fr_collector *c = ctx;
+    fr_sv rest = hit->line, segment;
+    int rc = 0;
+    fr_arena_reset(&c->scratch);
+    while (rc >= 0 && fr_segment_next(&rest, &segment)) {
+        rc = on_segment(c, hit, segment, segment.n + 2 >= hit->line.n);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    return c->edge || fr_tracer_open(c->tracer) ? FR_SCAN_EVERY : FR_SCAN_HITS;
+}
+
+/* ---- one member ---- */
+
+static int year_of(int64_t mtime_ns)
+{
+    struct fr_civil c = {.year = 2026};
+    if (mtime_ns != FR_TIME_NONE) {
+        fr_time_to_civil(mtime_ns, &c);
+    }
+    return c.year;
+}
+
+static void series_summary(void *ctx, enum fr_metric m, const struct fr_who *who, uint64_t points, int64_t first_step,
+                           int64_t last_step, double last)
+{
+    struct fr_source_evidence *ev = ctx;
+    struct fr_metric_summary *s = FR_PUSH(&ev->metrics);
+    if (s != NULL) {
+        *s = (struct fr_metric_summary){fr_sv_z(fr_metric_name(m)), who->rank, (int64_t)points, first_step, last_step, last};
+    }
+}
+
+static int finish_member(struct fr_collector *c)
+{
+    struct fr_source_evidence *ev = c->rec.ev;
+    int rc = trace_done(c, NULL);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = fr_series_finish(c->series, &ev->arena, &ev->findings);
+    ev->metric_points = fr_series_points(c->series);
+    ev->last_step = fr_series_last_step(c->series);
+    ev->max_step = fr_series_max_step(c->series);
+    fr_series_each(c->series, series_summary, ev);
+    fr_recorder_finish(&c->rec);
+    return rc;
+}
+
+static int scan_member(struct fr_collector *c, struct fr_err *err)
+{
+    struct fr_source_evidence *ev = c->rec.ev;
+    struct fr_chunk chunk;
+    int rc, mode = FR_SCAN_HITS;
+    while ((rc = fr_reader_chunk(c->reader, &chunk, err)) == 1) {
+        uint64_t newlines = 0;
+        ev->flags |= chunk.flags;
+        c->edge = chunk.head || chunk.tail;
+        mode = c->edge || fr_tracer_open(c->tracer) ? FR_SCAN_EVERY : FR_SCAN_HITS;
+        mode = fr_scan(c->scanner, chunk.bytes, chunk.offset, ev->lines + 1, mode, on_hit, c, &newlines);
+        if (mode < 0) {
+            return mode;
+        }
+        ev->lines += newlines;
+        ev->bytes = chunk.offset + chunk.bytes.n;
+        if (chunk.last && chunk.bytes.n != 0 && chunk.bytes.p[chunk.bytes.n - 1] != '\n') {
+            ev->lines++; /* the last line has no newline */
+        }
+        if (c->o.bytes != NULL) {
+            c->o.bytes(c->o.bytes_ctx, chunk.bytes.n);
+        }
+    }
+    return rc == -FR_NOMEM ? rc : 0; /* other read errors were reported; what was read stays */
+}
+
+static struct fr_source_evidence *evidence_new(const struct fr_member *m)
+{
+    struct fr_source_evidence *ev = fr_calloc(1, sizeof *ev);
+    if (ev == NULL) {
+        return NULL;
+    }
+    ev->arena = FR_ARENA_INIT(0);
+    ev->name = fr_arena_dup(&ev->arena, m->name);
+    ev->hint = m->hint;
+    ev->hint.node = fr_arena_dup(&ev->arena, m->hint.node);
+    ev->hint.role = fr_arena_dup(&ev->arena, m->hint.role);
+    ev->attempt = m->attempt;
+    ev->kind = m->kind;
+    ev->mtime_ns = m->mtime_ns;
+    ev->last_step = ev->max_step = -1;
+    return ev;
+}
+
+static int collect_member(struct fr_collector *c, const struct fr_member *m, struct fr_evidence_set *out, struct fr_err *err)
+{
+    struct fr_source_evidence **slot = FR_PUSH(&out->sources);
+    struct fr_source_evidence *ev = slot != NULL ? evidence_new(m) : NULL;
+    if (ev == NULL) {
+        if (slot != NULL) {
+            out->sources.n--;
+        }
+        return fr_err_set(err, FR_NOMEM, "out of memory");
+    }
+    *slot = ev;
+    fr_arena_reset(&c->scratch);
+    c->peel = (struct fr_peel_ctx){&c->scratch, year_of(m->mtime_ns)};
+    int rc = fr_series_new(&c->series);
+    if (rc == 0) {
+        rc = fr_recorder_init(&c->rec, ev, c->o.library);
+    }
+    if (rc == 0) {
+        rc = scan_member(c, err);
+    }
+    if (rc == 0) {
+        rc = finish_member(c);
+    }
+    fr_recorder_release(&c->rec);
+    fr_series_free(&c->series);
+    return rc < 0 ? fr_err_set(err, -rc, "cannot analyse '%.*s': %s", FR_SV_ARG(ev->name), fr_err_name(-rc)) : 0;
+}
+
+int fr_collect_unit(struct fr_collector *c, uint32_t unit, struct fr_evidence_set *out, struct fr_err *err)
+{
+    if (fr_reader_open(c->reader, unit, err) != 0) {
+        return 0; /* reported through skip */
+    }
+    struct fr_member m;
+    int rc;
+    while ((rc = fr_reader_member(c->reader, &m, err)) == 1) {
+        rc = collect_member(c, &m, out, err);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return rc == -FR_NOMEM ? rc : 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/hooks.h"
+
+#include "format/format.h"
+#include "series/series.h"
+
+enum { HOOKS_MAX = 2048 };
+
+/* Lines that open a multi-line block: from here on every line is looked at until the block is closed. */
+static const char *const trace_openers[] = {"Traceback (most recent call last)", "Fatal Python error", "terminate called", NULL};
+
+static struct fr_hook table[HOOKS_MAX];
+
+static unsigned add(unsigned n, const char *const *literals, uint8_t kind, unsigned module)
+{
+    for (; literals != NULL && *literals != NULL && n < HOOKS_MAX; literals++) {
+        table[n++] = (struct fr_hook){*literals, kind, (uint8_t)module};
+    }
+    return n;
+}
+
+struct fr_hooks fr_engine_hooks(void)
+{
+    static unsigned n;
+    if (n == 0) {
+        for (unsigned i = 0; i < fr_formats_count; i++) {
+            n = add(n, fr_formats[i]->literals, FR_HOOK_FACT, i);
+        }
+        for (unsigned i = 0; i < fr_dialects_count; i++) {
+            n = add(n, fr_dialects[i]->literals, FR_HOOK_METRIC, i);
+        }
+        n = add(n, trace_openers, FR_HOOK_TRACE, 0);
+    }
+    return (struct fr_hooks){table, n};
+}

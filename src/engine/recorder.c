@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/recorder.h"
+
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LAST_TEXT_MAX = 240, KEY_MAX = 200 };
+
+int fr_recorder_init(struct fr_recorder *r, struct fr_source_evidence *ev, const struct fr_library *lib)
+{
+    *r = (struct fr_recorder){.ev = ev, .lib = lib, .last_speaker = UINT32_MAX};
+    fr_map_init(&r->by_content, &r->keys);
+    fr_map_init(&r->by_speaker, &r->keys);
+    r->per_signal = fr_calloc(lib->n_signals + 1, sizeof *r->per_signal);
+    return r->per_signal == NULL ? -FR_NOMEM : 0;
+}
+
+void fr_recorder_release(struct fr_recorder *r)
+{
+    fr_free(r->per_signal);
+    fr_arena_release(&r->keys);
+    *r = (struct fr_recorder){0};
+}
+
+/* ---- life signs ---- */
+
+static bool same_speaker(const struct fr_who *a, const struct fr_who *b)
+{
+    return a->rank == b->rank && a->local_rank == b->local_rank && a->task == b->task && a->pid == b->pid &&
+           fr_sv_eq(a->node, b->node) && fr_sv_eq(a->role, b->role);
+}
+
+static struct fr_activity *speaker_of(struct fr_recorder *r, const struct fr_record *rec)
+{
+    if (r->last_speaker != UINT32_MAX && same_speaker(&r->ev->speakers.v[r->last_speaker].who, &rec->who)) {
+        return &r->ev->speakers.v[r->last_speaker];
+    }
+    char key[KEY_MAX];
+    const struct fr_who *w = &rec->who;
+    int n = snprintf(key, sizeof key, "%d/%d/%d/%lld/%.*s/%.*s", w->rank, w->local_rank, w->task, (long long)w->pid,
+                     (int)(w->node.n < 64 ? w->node.n : 64), w->node.p ? w->node.p : "",
+                     (int)(w->role.n < 32 ? w->role.n : 32), w->role.p ? w->role.p : "");
+    bool fresh = false;
+    uint32_t *slot = fr_map_slot(&r->by_speaker, (fr_sv){key, (size_t)n < sizeof key ? (size_t)n : sizeof key - 1}, &fresh);
+    if (slot == NULL) {
+        return NULL;
+    }
+    if (fresh) {
+        struct fr_activity *a = r->ev->speakers.n < FR_RECORDER_SPEAKERS ? FR_PUSH(&r->ev->speakers) : NULL;
+        if (a == NULL) {
+            *slot = UINT32_MAX;
+            r->ev->flags |= FR_SRC_LIMIT;
+            return NULL;
+        }
+        *a = (struct fr_activity){.who = rec->who, .first_line = rec->lineno, .first = FR_WHEN_NONE, .last = FR_WHEN_NONE, .last_step = -1};
+        a->who.node = fr_arena_dup(&r->ev->arena, w->node);
+        a->who.role = fr_arena_dup(&r->ev->arena, w->role);
+        *slot = r->ev->speakers.n - 1;
+    }
+    if (*slot == UINT32_MAX) {
+        return NULL;
+    }
+    r->last_speaker = *slot;
+    return &r->ev->speakers.v[*slot];
+}
+
+/* The last text is kept in a fixed place of the arena, written over: life signs are many. */
+static void keep_text(struct fr_recorder *r, fr_sv *slot, fr_sv text)
+{
+    fr_sv cut = fr_sv_head(fr_sv_trim(text), LAST_TEXT_MAX);
+    if (slot->p == NULL) {
+        slot->p = fr_arena_alloc(&r->ev->arena, LAST_TEXT_MAX + 1);
+        if (slot->p == NULL) {
+            return;
+        }
+    }
+    if (cut.n != 0) {
+        memcpy((char *)(uintptr_t)slot->p, cut.p, cut.n);
+    }
+    ((char *)(uintptr_t)slot->p)[cut.n] = '\0';
+    slot->n = cut.n;
+}
+
+void fr_recorder_alive(struct fr_recorder *r, const struct fr_record *rec)
+{
+    struct fr_activity *a = speaker_of(r, rec);
+    if (a == NULL) {
+        return;
+    }
+    a->lines++;
+    a->last_line = rec->lineno;
+    const struct fr_when *t = rec->when.basis != FR_TIME_BASIS_NONE ? &rec->when : &rec->outer;
+    if (t->basis != FR_TIME_BASIS_NONE) {
+        if (a->first.basis == FR_TIME_BASIS_NONE) {
+            a->first = *t;
+        }
+        a->last = *t;
+    }
+    if (rec->text.n != 0) {
+        keep_text(r, &a->last_text, rec->text);
+        keep_text(r, &r->ev->last_text, rec->text);
+        r->ev->last_line_no = rec->lineno;
+    }
+}
+
+void fr_recorder_progress(struct fr_recorder *r, const struct fr_record *rec, const struct fr_point *p)
+{
+    struct fr_source_evidence *ev = r->ev;
+    memmove(ev->metric_tail + 1, ev->metric_tail, sizeof ev->metric_tail - sizeof ev->metric_tail[0]);
+    ev->metric_tail[0] = rec->lineno;
+    struct fr_activity *a = speaker_of(r, rec);
+    if (a != NULL && p->step >= 0) {
+        a->last_step = p->step;
+    }
+}
+
+/* ---- events ---- */
+
+/* Digits to '#': the same message about another address, step or time is the same event. */
+static size_t normalise(fr_sv text, char *out, size_t cap)
+{
+    size_t k = 0;
+    bool in_number = false;
+    for (size_t i = 0; i < text.n && k < cap; i++) {
+        bool digit = text.p[i] >= '0' && text.p[i] <= '9';
+        if (!digit || !in_number) {
+            out[k++] = digit ? '#' : text.p[i];
+        }
+        in_number = digit;
+    }
+    return k;
+}
+
+static fr_sv content_key(const struct fr_record *rec, const uint16_t *signals, unsigned n, const struct fr_draft *d, char *out, size_t cap)
+{
+    const struct fr_who *w = &rec->who;
+    int head = snprintf(out, cap, "%u/%u/%u/%d/%d/%d/%lld/", d != NULL ? d->fact : 0, n, n != 0 ? signals[0] : 0, w->rank,
+                        w->local_rank, w->task, (long long)w->pid);
+    size_t k = (size_t)head;
+    bool exact = d != NULL; /* a fact's numbers are its content */
+    if (exact) {
+        fr_sv t = fr_sv_head(rec->text, cap - k);
+        memcpy(out + k, t.p, t.n);
+        k += t.n;
+    } else {
+        k += normalise(rec->text, out + k, cap - k);
+    }
+    return (fr_sv){out, k};
+}
+
+static struct fr_event *event_new(struct fr_recorder *r, const struct fr_record *rec)
+{
+    struct fr_source_evidence *ev = r->ev;
+    if (ev->events.n >= FR_RECORDER_EVENTS) {
+        ev->dropped_events++;
+        ev->flags |= FR_SRC_LIMIT;
+        return NULL;
+    }
+    struct fr_event *e = FR_PUSH(&ev->events);
+    if (e == NULL) {
+        return NULL;
+    }
+    *e = (struct fr_event){.seq = ev->events.n - 1, .offset = rec->offset, .line = rec->lineno, .who = rec->who, .when = rec->when,
+                           .outer = rec->outer, .level = rec->level, .is_kernel = rec->is_kernel, .count = 1,
+                           .last_line = rec->lineno, .last_when = rec->when};
+    e->text = fr_arena_dup(&ev->arena, fr_sv_head(rec->text, FR_EVENT_TEXT_MAX));
+    e->who.node = fr_arena_dup(&ev->arena, rec->who.node);
+    e->who.role = fr_arena_dup(&ev->arena, rec->who.role);
+    return e;
+}
+
+/* Causes before symptoms, specific before general, so that the first one is the event's class. */
+static int rank_of_signal(const struct fr_library *lib, uint16_t s)
+{
+    static const int by_role[] = {4000, 3000, 2000, 1000, 0};
+    return by_role[lib->signals[s].role] + lib->failures[lib->signals[s].failure].weight;
+}
+
+static void set_signals(struct fr_recorder *r, struct fr_event *e, const uint16_t *signals, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        unsigned at = e->n_signals;
+        while (at > 0 && rank_of_signal(r->lib, e->signals[at - 1]) < rank_of_signal(r->lib, signals[i])) {
+            at--;
+        }
+        if (at >= FR_EVENT_SIGNALS) {
+            continue;
+        }
+        unsigned last = e->n_signals < FR_EVENT_SIGNALS ? e->n_signals : FR_EVENT_SIGNALS - 1;
+        memmove(e->signals + at + 1, e->signals + at, (last - at) * sizeof e->signals[0]);
+        e->signals[at] = signals[i];
+        e->n_signals = (uint8_t)(last + 1);
+    }
+}
+
+static void set_caps(struct fr_recorder *r, struct fr_event *e, const struct fr_cap *caps, unsigned n)
+{
+    struct fr_cap *all = n == 0 ? NULL : FR_NEW_N(&r->ev->arena, struct fr_cap, e->n_caps + n);
+    if (all == NULL) {
+        return;
+    }
+    if (e->n_caps != 0) {
+        memcpy(all, e->caps, e->n_caps * sizeof *all);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        all[e->n_caps + i] = caps[i];
+        all[e->n_caps + i].text = fr_arena_dup(&r->ev->arena, fr_sv_head(caps[i].text, FR_EVENT_TEXT_MAX));
+        all[e->n_caps + i].name = fr_arena_dup(&r->ev->arena, caps[i].name);
+    }
+    e->caps = all;
+    e->n_caps = (uint16_t)(e->n_caps + n);
+}
+
+static int one_event(struct fr_recorder *r, struct fr_scanner *scanner, const struct fr_record *rec, const uint16_t *signals,
+                     unsigned n, const struct fr_draft *d)
+{
+    char key[KEY_MAX + FR_EVENT_TEXT_MAX];
+    bool fresh = false;
+    uint32_t *slot = fr_map_slot(&r->by_content, content_key(rec, signals, n, d, key, sizeof key), &fresh);
+    if (slot == NULL) {
+        return -FR_NOMEM;
+    }
+    if (!fresh) {
+        if (*slot != UINT32_MAX) {
+            struct fr_event *old = &r->ev->events.v[*slot];
+            old->count++;
+            old->last_line = rec->lineno;
+            old->last_when = rec->when;
+        }
+        return 0;
+    }
+    *slot = UINT32_MAX;
+    if (n != 0 && r->per_signal[signals[0]]++ >= FR_RECORDER_PER_SIGNAL) {
+        r->per_signal[signals[0]]--;
+        r->ev->dropped_events++;
+        return 0;
+    }
+    struct fr_event *e = event_new(r, rec);
+    if (e == NULL) {
+        return 0;
+    }
+    *slot = r->ev->events.n - 1;
+    set_signals(r, e, signals, n);
+    if (d != NULL) {
+        e->fact = d->fact;
+        set_caps(r, e, d->caps, d->n_caps);
+    }
+    for (unsigned i = 0; i < e->n_signals; i++) {
+        struct fr_cap caps[8];
+        int got = r->lib->signals[e->signals[i]].n_captures == 0 ? 0 : fr_scan_captures(scanner, e->signals[i], rec->text, caps, 8);
+        set_caps(r, e, caps, got > 0 ? (unsigned)got : 0);
+    }
+    return 0;
+}
+
+int fr_recorder_event(struct fr_recorder *r, struct fr_scanner *scanner, const struct fr_record *rec, const uint16_t *signals,
+                      unsigned n_signals, const struct fr_draft *facts, int n_facts)
+{
+    int rc = one_event(r, scanner, rec, signals, n_signals, n_facts > 0 ? &facts[0] : NULL);
+    for (int i = 1; rc == 0 && i < n_facts; i++) {
+        rc = one_event(r, scanner, rec, NULL, 0, &facts[i]);
+    }
+    return rc;
+}
+
+int fr_recorder_trace(struct fr_recorder *r, const struct fr_trace_done *done)
+{
+    struct fr_source_evidence *ev = r->ev;
+    struct fr_trace *copy = FR_NEW(&ev->arena, struct fr_trace);
+    if (copy == NULL) {
+        return -FR_NOMEM;
+    }
+    *copy = done->trace;
+    bool attached = false;
+    for (uint32_t i = ev->events.n; i-- > 0 && ev->events.v[i].line >= done->line;) {
+        struct fr_event *e = &ev->events.v[i];
+        if (e->line <= done->exc_line && same_speaker(&e->who, &done->who)) {
+            e->trace = copy;
+            attached |= e->line == done->exc_line;
+        }
+    }
+    if (attached) {
+        return 0;
+    }
+    struct fr_record rec = {.text = done->exc_text, .offset = done->exc_offset, .lineno = done->exc_line, .who = done->who,
+                            .when = done->when, .outer = done->outer};
+    struct fr_event *e = event_new(r, &rec);
+    if (e != NULL) {
+        e->trace = copy;
+    }
+    return 0;
+}
+
+static int cmp_event(const void *pa, const void *pb)
+{
+    const struct fr_event *a = pa, *b = pb;
+    return a->line != b->line ? (a->line < b->line ? -1 : 1) : (a->seq > b->seq) - (a->seq < b->seq);
+}
+
+void fr_recorder_finish(struct fr_recorder *r)
+{
+    struct fr_source_evidence *ev = r->ev;
+    if (ev->events.n != 0) {
+        qsort(ev->events.v, ev->events.n, sizeof *ev->events.v, cmp_event);
+    }
+    for (uint32_t i = 0; i < ev->events.n; i++) {
+        ev->events.v[i].seq = i;
+    }
+}

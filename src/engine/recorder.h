@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recorder: writes events and life signs of one member into its evidence. Equal events are counted, not stored; at most
+ * FR_RECORDER_EVENTS are kept, per signal FR_RECORDER_PER_SIGNAL, the rest is counted in dropped_events and flagged. */
+#ifndef FR_ENGINE_RECORDER_H
+#define FR_ENGINE_RECORDER_H
+
+#include "base/map.h"
+#include "format/format.h"
+#include "match/scan.h"
+#include "model/evidence.h"
+
+enum { FR_RECORDER_EVENTS = 4000, FR_RECORDER_PER_SIGNAL = 200, FR_RECORDER_SPEAKERS = 8192 };
+
+struct fr_recorder {
+    struct fr_source_evidence *ev;
+    const struct fr_library *lib;
+    struct fr_arena keys;     /* of the two maps; freed with the recorder */
+    struct fr_map by_content; /* event key -> index */
+    struct fr_map by_speaker;
+    uint32_t last_speaker;
+    uint16_t *per_signal;
+};
+
+int fr_recorder_init(struct fr_recorder *r, struct fr_source_evidence *ev, const struct fr_library *lib);
+void fr_recorder_release(struct fr_recorder *r);
+void fr_recorder_alive(struct fr_recorder *r, const struct fr_record *rec);
+void fr_recorder_progress(struct fr_recorder *r, const struct fr_record *rec, const struct fr_point *p);
+/* One segment's signals and facts: the first fact shares the event with the signals, further ones get their own. */
+int fr_recorder_event(struct fr_recorder *r, struct fr_scanner *scanner, const struct fr_record *rec, const uint16_t *signals,
+                      unsigned n_signals, const struct fr_draft *facts, int n_facts);
+/* A joined trace: attached to the events of its exception line, or an event of its own. */
+int fr_recorder_trace(struct fr_recorder *r, const struct fr_trace_done *done);
+void fr_recorder_finish(struct fr_recorder *r);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* advice: how sure, what to do with the job, from where to resume, what to collect next. */
+#include "incident/explain.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static double runner_up(const struct fr_case *c, const struct fr_cand *k)
+{
+    double second = -1000;
+    for (uint32_t i = 0; i < c->cands.n; i++) {
+        const struct fr_cand *o = &c->cands.v[i];
+        if (o != k && o->score > second) {
+            second = o->score;
+        }
+    }
+    return second;
+}
+
+/* Certain: a named cause that ended its process (or the kernel's or scheduler's own word), nothing else near it, and its place known.
+ * Possible: only victims' texts, or another candidate close behind. */
+void fr_explain_band(const struct fr_case *c, const struct fr_cand *k, struct fr_incident *in)
+{
+    double gap = k->score - runner_up(c, k);
+    bool named = fr_cand_class(c, k)->weight >= 50 && k->fatal && k->ground == FR_GROUND_SIGNAL;
+    bool placed = k->scope != FR_SCOPE_UNKNOWN || c->ranks.n <= 1;
+    if (k->ground == FR_GROUND_SYMPTOM || k->score < 15) {
+        in->band = FR_BAND_POSSIBLE;
+    } else if (named && placed && gap >= 25) {
+        in->band = FR_BAND_CERTAIN;
+    } else if (gap >= 8) {
+        in->band = FR_BAND_LIKELY;
+    } else {
+        in->band = FR_BAND_POSSIBLE;
+    }
+    in->confidence = NAN;
+}
+
+static void collect(struct fr_incident *in, struct fr_report *r, const char *text)
+{
+    fr_sv *slot = in->collect_next.n < 3 ? FR_PUSH(&in->collect_next) : NULL;
+    if (slot != NULL) {
+        *slot = fr_arena_dup(&r->arena, fr_sv_z(text));
+    }
+}
+
+static bool have_kernel_log(const struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        if (c->obs.v[i].e->is_kernel) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void what_next(const struct fr_case *c, const struct fr_cand *k, struct fr_incident *in, struct fr_report *r)
+{
+    char text[200];
+    if (k->silent && k->ranks.n == 1) {
+        snprintf(text, sizeof text, "the log of rank %d up to its last line, and a stack of it (py-spy dump) if it still runs", k->ranks.v[0]);
+        collect(in, r, text);
+    }
+    if (k->scope == FR_SCOPE_UNKNOWN && (c->ranks.n > 1 || k->ground == FR_GROUND_SYMPTOM)) {
+        collect(in, r, "one log file per rank: torchrun --log-dir DIR --redirects 3, or srun --output=run-%j-%t.log");
+    }
+    if (k->ground == FR_GROUND_SYMPTOM) {
+        collect(in, r, "the other ranks' and nodes' logs of the same minutes: only victims speak in these");
+    }
+    bool below = k->ground == FR_GROUND_EXIT || k->ground == FR_GROUND_SYMPTOM || k->silent;
+    if (below && !have_kernel_log(c)) {
+        collect(in, r, "the kernel log of the node (journalctl -k or dmesg -T) around that time");
+    }
+}
+
+static void resume(const struct fr_case *c, struct fr_incident *in, struct fr_report *r)
+{
+    const struct fr_event *saved = NULL;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_event *e = c->obs.v[i].e;
+        int64_t step = fr_event_num(e, FR_KEY_STEP, -1);
+        bool good = in->last_good_step < 0 || step < 0 || step <= in->last_good_step;
+        if (e->fact == FR_FACT_CHECKPOINT && fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("saved")) && good) {
+            saved = e;
+        }
+    }
+    if (saved != NULL) {
+        fr_sv path = fr_event_text(saved, FR_KEY_PATH);
+        in->resume_checkpoint = fr_arena_dup(&r->arena, path.n != 0 ? path : saved->text);
+    }
+    if (in->action == FR_ACTION_RESTART || in->action == FR_ACTION_DRAIN_NODE) {
+        in->resume_safe = 1;
+        in->resume_why = FR_SV("nothing in the logs says that the model's state was damaged");
+    } else if (in->last_good_step >= 0) {
+        in->resume_safe = 0;
+        in->resume_why = fr_arena_printf(&r->arena, "checkpoints after step %lld may hold the damage; go back to one from before it",
+                                         (long long)in->last_good_step);
+    } else if (in->action == FR_ACTION_FIX_FIRST) {
+        in->resume_safe = 0;
+        in->resume_why = FR_SV("the same failure will come back until it is fixed");
+    }
+}
+
+void fr_explain_advice(struct fr_case *c, const struct fr_cand *k, struct fr_incident *in, struct fr_report *r)
+{
+    resume(c, in, r);
+    what_next(c, k, in, r);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* causes: candidates that somebody printed, one per failure class, with all its sightings; and candidates from series. */
+#include "incident/case.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+int32_t fr_case_class(const struct fr_case *c, const char *id)
+{
+    return fr_library_find(c->lib, fr_sv_z(id));
+}
+
+struct fr_cand *fr_case_cand(struct fr_case *c, int32_t failure, enum fr_ground ground)
+{
+    for (uint32_t i = 0; i < c->cands.n; i++) {
+        if (c->cands.v[i].failure == failure) {
+            return &c->cands.v[i];
+        }
+    }
+    struct fr_cand *k = FR_PUSH(&c->cands);
+    if (k == NULL) {
+        c->nomem = true;
+        return NULL;
+    }
+    *k = (struct fr_cand){.failure = failure, .ground = (uint8_t)ground, .local_rank = -1, .gpu = -1, .began = FR_TIME_NONE};
+    return k;
+}
+
+void fr_cand_obs(struct fr_case *c, struct fr_cand *k, uint32_t obs)
+{
+    for (uint32_t i = 0; i < k->obs.n; i++) {
+        if (k->obs.v[i] == obs) {
+            return;
+        }
+    }
+    uint32_t *slot = FR_PUSH(&k->obs);
+    if (slot == NULL) {
+        c->nomem = true;
+        return;
+    }
+    *slot = obs;
+}
+
+void fr_cand_rank(struct fr_case *c, struct fr_cand *k, int32_t rank)
+{
+    if (rank < 0) {
+        k->n_unknown++;
+        return;
+    }
+    uint32_t at = 0;
+    while (at < k->ranks.n && k->ranks.v[at] < rank) {
+        at++;
+    }
+    if (at < k->ranks.n && k->ranks.v[at] == rank) {
+        return;
+    }
+    if (FR_PUSH(&k->ranks) == NULL) {
+        c->nomem = true;
+        return;
+    }
+    memmove(k->ranks.v + at + 1, k->ranks.v + at, (k->ranks.n - 1 - at) * sizeof *k->ranks.v);
+    k->ranks.v[at] = rank;
+}
+
+static fr_sv format(struct fr_case *c, const char *fmt, va_list ap)
+{
+    char text[400];
+    vsnprintf(text, sizeof text, fmt, ap);
+    return fr_arena_dup(&c->arena, fr_sv_z(text));
+}
+
+void fr_cand_for(struct fr_case *c, struct fr_cand *k, const char *fmt, ...)
+{
+    fr_sv *slot = k->for_.n < 16 ? FR_PUSH(&k->for_) : NULL;
+    if (slot != NULL) {
+        va_list ap;
+        va_start(ap, fmt);
+        *slot = format(c, fmt, ap);
+        va_end(ap);
+    }
+}
+
+void fr_cand_against(struct fr_case *c, struct fr_cand *k, const char *fmt, ...)
+{
+    fr_sv *slot = k->against.n < 16 ? FR_PUSH(&k->against) : NULL;
+    if (slot != NULL) {
+        va_list ap;
+        va_start(ap, fmt);
+        *slot = format(c, fmt, ap);
+        va_end(ap);
+    }
+}
+
+static void from_obs(struct fr_case *c, uint32_t i)
+{
+    const struct fr_obs *o = &c->obs.v[i];
+    enum fr_ground ground = o->signal >= 0 ? FR_GROUND_SIGNAL : FR_GROUND_TRACE;
+    struct fr_cand *k = fr_case_cand(c, o->failure, ground);
+    if (k == NULL) {
+        return;
+    }
+    fr_cand_obs(c, k, i);
+    fr_cand_rank(c, k, o->subject);
+    if (o->subject < 0) {
+        k->n_unknown += o->e->count - 1;
+        k->local_rank = k->local_rank < 0 ? o->e->who.local_rank : k->local_rank;
+    }
+    k->fatal |= o->fatal;
+    k->gpu = k->gpu < 0 ? (int32_t)fr_event_num(o->e, FR_KEY_GPU, -1) : k->gpu;
+    if (k->node.n == 0 && o->node >= 0) {
+        k->node = c->nodes.v[o->node].name;
+    }
+    if (o->began != FR_TIME_NONE && (k->began == FR_TIME_NONE || o->began < k->began)) {
+        k->began = o->began;
+        k->slack = o->slack;
+    }
+}
+
+/* Other signals of the same line name further classes: one line may say two things (a CUDA error inside an NCCL warning). */
+static void from_other_signals(struct fr_case *c, uint32_t i)
+{
+    const struct fr_event *e = c->obs.v[i].e;
+    for (unsigned s = 1; s < e->n_signals; s++) {
+        const struct fr_signal *sig = &c->lib->signals[e->signals[s]];
+        struct fr_cand *k = sig->role == FR_ROLE_CAUSE ? fr_case_cand(c, sig->failure, FR_GROUND_SIGNAL) : NULL;
+        if (k != NULL) {
+            fr_cand_obs(c, k, i);
+            fr_cand_rank(c, k, c->obs.v[i].subject);
+            k->fatal |= c->obs.v[i].fatal;
+        }
+    }
+}
+
+/* ---- series ---- */
+
+static const struct fr_signal *metric_signal(const struct fr_case *c, const struct fr_finding *f, uint32_t from)
+{
+    for (uint32_t i = from; i < c->lib->n_signals; i++) {
+        const struct fr_signal *s = &c->lib->signals[i];
+        if (s->metric == (int)f->metric && s->finding == (int)f->kind && (s->until_step < 0 || (f->step >= 0 && f->step <= s->until_step))) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+static void from_finding(struct fr_case *c, uint32_t src, const struct fr_finding *f)
+{
+    const struct fr_signal *s = metric_signal(c, f, 0);
+    for (; s != NULL; s = metric_signal(c, f, (uint32_t)(s - c->lib->signals) + 1)) {
+        struct fr_cand *k = s->role == FR_ROLE_CAUSE ? fr_case_cand(c, s->failure, FR_GROUND_SERIES) : NULL;
+        if (k == NULL || (k->finding != NULL && (k->finding_src != src || k->finding->line <= f->line))) {
+            continue;
+        }
+        k->finding = f;
+        k->finding_src = src;
+        k->n_unknown++; /* a metric line is one rank's print of what all ranks share */
+        if (f->note.n != 0) {
+            fr_cand_for(c, k, "%.*s", FR_SV_ARG(f->note));
+        }
+    }
+}
+
+void fr_case_causes(struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        if (o->attempt != c->attempt || o->meaning != FR_MEANS_CAUSE || o->recovered || o->failure < 0) {
+            continue;
+        }
+        from_obs(c, i);
+        from_other_signals(c, i);
+    }
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        for (uint32_t k = 0; k < s->findings.n; k++) {
+            from_finding(c, i, &s->findings.v[k]);
+        }
+    }
+}
+
+/* ---- victims only: the class of the best symptom is the answer when there is no cause to name ---- */
+void fr_case_symptoms(struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        bool quiet = o->e->level != FR_LEVEL_NONE && o->e->level < FR_LEVEL_WARN;
+        bool weak = o->meaning == FR_MEANS_TEARDOWN;
+        if (o->attempt != c->attempt || (o->meaning != FR_MEANS_SYMPTOM && !weak) || o->recovered || o->failure < 0 || quiet) {
+            continue;
+        }
+        c->failed |= !weak;
+        struct fr_cand *k = fr_case_cand(c, o->failure, FR_GROUND_SYMPTOM);
+        if (k == NULL || (k->ground != FR_GROUND_SYMPTOM)) {
+            continue;
+        }
+        bool first = k->obs.n == 0;
+        fr_cand_obs(c, k, i);
+        if (first) {
+            k->score = (weak ? -60 : -40) + 0.3 * c->lib->failures[o->failure].weight;
+            fr_cand_against(c, k, "it is what a victim prints when another process has failed");
+        }
+        bool about_peer = o->signal >= 0 && c->lib->signals[o->signal].about == FR_ABOUT_PEER;
+        if (about_peer && o->subject >= 0) {
+            fr_cand_rank(c, k, o->subject);
+        }
+        fr_sv peer = fr_event_text(o->e, FR_KEY_PEER);
+        if (about_peer && k->node.n == 0 && peer.n != 0) {
+            k->node = peer;
+        }
+    }
+}

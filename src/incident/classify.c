@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* classify: what each event means. Law 2: whom it is about is decided by the signal, not by who printed it. Law 3: symptom and
+ * teardown texts never become causes. Law 8: a fault after which the same writer went on training is recovered. */
+#include "incident/case.h"
+
+#include <stdio.h>
+
+/* Exceptions that only wrap or announce another process's end. */
+static const char *const wrappers[] = {"ChildFailedError", "CalledProcessError", "SignalException", "ProcessExitedException",
+    "ProcessRaisedException", "KeyboardInterrupt", "SystemExit", "MultiprocessingError", "WorkerGroupFailure", NULL};
+/* Exceptions of somebody whose other side went away. */
+static const char *const peer_errors[] = {"DistNetworkError", "DistStoreError", "DistBackendError", "ConnectionResetError",
+    "BrokenPipeError", "ConnectionRefusedError", "ConnectionAbortedError", "RendezvousConnectionError", "RendezvousClosedError",
+    "RendezvousTimeoutError", "EOFError", NULL};
+
+static const struct { const char *exception, *failure; } by_exception[] = {
+    {"AssertionError", "assertion-failed"}, {"ZeroDivisionError", "zero-division"}, {"MemoryError", "host-memory-error"},
+    {"FileNotFoundError", "file-not-found"}, {"PermissionError", "permission-denied"},
+};
+
+/* "torch.distributed.elastic...ChildFailedError" -> "ChildFailedError" */
+static fr_sv last_part(fr_sv dotted)
+{
+    for (size_t i = dotted.n; i-- > 0;) {
+        if (dotted.p[i] == '.') {
+            return fr_sv_skip(dotted, i + 1);
+        }
+    }
+    return dotted;
+}
+
+static bool is_one_of(fr_sv name, const char *const *list)
+{
+    for (; *list != NULL; list++) {
+        if (fr_sv_eq(name, fr_sv_z(*list))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void by_trace(const struct fr_case *c, struct fr_obs *o)
+{
+    const struct fr_trace *t = o->e->trace;
+    fr_sv name = last_part(t->exception);
+    if (t->kind == FR_TRACE_FAULTHANDLER) {
+        bool segv = fr_sv_has(t->message, FR_SV("Segmentation fault"));
+        bool bus = fr_sv_has(t->message, FR_SV("Bus error"));
+        o->failure = fr_case_class(c, segv ? "segfault" : bus ? "sigbus-exit-minus-7" : "native-abort");
+        o->meaning = segv || bus ? FR_MEANS_CAUSE : FR_MEANS_TEARDOWN; /* an abort's dump is the watchdog's or somebody's above */
+        return;
+    }
+    if (t->kind == FR_TRACE_CPP) {
+        bool nccl = fr_sv_has(t->message, FR_SV("NCCL")) || fr_sv_has(t->exception, FR_SV("Dist")) || fr_sv_has(t->message, FR_SV("atchdog"));
+        o->failure = fr_case_class(c, "native-abort");
+        o->meaning = nccl ? FR_MEANS_TEARDOWN : FR_MEANS_CAUSE;
+        return;
+    }
+    if (is_one_of(name, wrappers)) {
+        o->meaning = FR_MEANS_TEARDOWN;
+        return;
+    }
+    o->failure = fr_case_class(c, "python-exception");
+    o->meaning = is_one_of(name, peer_errors) ? FR_MEANS_SYMPTOM : FR_MEANS_CAUSE;
+    for (size_t i = 0; i < sizeof by_exception / sizeof by_exception[0]; i++) {
+        int32_t f = fr_case_class(c, by_exception[i].failure);
+        if (f >= 0 && fr_sv_eq(name, fr_sv_z(by_exception[i].exception))) {
+            o->failure = f;
+        }
+    }
+}
+
+static void by_signal(const struct fr_case *c, struct fr_obs *o)
+{
+    static const uint8_t means[] = {FR_MEANS_CAUSE, FR_MEANS_SYMPTOM, FR_MEANS_TEARDOWN, FR_MEANS_NOTHING, FR_MEANS_NOTHING};
+    const struct fr_signal *s = &c->lib->signals[o->e->signals[0]];
+    o->signal = o->e->signals[0];
+    o->failure = s->failure;
+    o->meaning = means[s->role];
+}
+
+static int32_t captured_subject(const struct fr_case *c, const struct fr_obs *o)
+{
+    const struct fr_event *e = o->e;
+    int64_t rank = fr_event_num(e, FR_KEY_RANK, -1);
+    if (rank >= 0) {
+        return (int32_t)rank;
+    }
+    int32_t r = fr_case_pid_rank(c, o->node, fr_event_num(e, FR_KEY_PID, -1));
+    fr_sv pci = fr_event_text(e, FR_KEY_PCI);
+    if (r < 0 && pci.n != 0 && pci.n < 40 && o->node >= 0) {
+        char key[80];
+        uint32_t v;
+        snprintf(key, sizeof key, "%d/%.*s", o->node, FR_SV_ARG(pci));
+        if (fr_map_get(&c->pci_rank, fr_sv_z(key), &v) && (int32_t)v >= 0 && v != 0x7fffffff) {
+            r = (int32_t)v;
+        }
+    }
+    return r;
+}
+
+static void set_subject(const struct fr_case *c, struct fr_obs *o)
+{
+    uint8_t about = o->signal >= 0 ? c->lib->signals[o->signal].about : FR_ABOUT_REPORTER;
+    switch (about) {
+    case FR_ABOUT_CAPTURED: o->subject = captured_subject(c, o); break;
+    case FR_ABOUT_PEER: o->subject = (int32_t)fr_event_num(o->e, FR_KEY_PEER_RANK, -1); break;
+    case FR_ABOUT_NOBODY: o->subject = -1; break;
+    default: o->subject = o->rank;
+    }
+    if (o->e->is_kernel && o->subject < 0) {
+        o->subject = captured_subject(c, o);
+    }
+}
+
+/* At least three metric points after the last time it was seen: training went on. */
+static bool went_on(const struct fr_case *c, const struct fr_obs *o)
+{
+    const struct fr_source_evidence *s = c->set->sources.v[o->src];
+    return s->metric_tail[2] > o->e->last_line;
+}
+
+static void classify(const struct fr_case *c, struct fr_obs *o)
+{
+    const struct fr_event *e = o->e;
+    o->failure = o->signal = o->subject = -1;
+    if (e->n_signals != 0) {
+        by_signal(c, o);
+    }
+    bool closes = e->trace != NULL && e->line == e->trace->last_line;
+    if (closes && is_one_of(last_part(e->trace->exception), wrappers)) {
+        o->meaning = o->meaning == FR_MEANS_CAUSE && o->signal >= 0 ? FR_MEANS_CAUSE : FR_MEANS_TEARDOWN;
+        closes = false;
+    } else if (closes && (o->meaning == FR_MEANS_NOTHING || o->failure < 0)) {
+        by_trace(c, o);
+    }
+    o->recovered = !e->is_kernel && o->meaning != FR_MEANS_NOTHING && went_on(c, o);
+    o->fatal = !o->recovered && (closes || e->is_kernel || e->fact == FR_FACT_OOM_KILL);
+    set_subject(c, o);
+}
+
+void fr_case_classify(struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        classify(c, &c->obs.v[i]);
+    }
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collectives: law 5. Reports that name the missing rank, statements that two ranks run different collectives, and counters:
+ * who never reached the collective that everybody else waits in. */
+#include "incident/case.h"
+
+static void accuse(struct fr_case *c, uint32_t i, fr_sv list, double score)
+{
+    const struct fr_obs *o = &c->obs.v[i];
+    int32_t f = o->failure >= 0 ? o->failure : fr_case_class(c, "rank-stalled");
+    struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_ACCUSED);
+    if (k == NULL) {
+        return;
+    }
+    fr_cand_obs(c, k, i);
+    while (list.n != 0) {
+        uint64_t r;
+        if (fr_sv_take_u64(&list, &r)) {
+            fr_cand_rank(c, k, r < 1000000 ? (int32_t)r : -1);
+        } else {
+            list = fr_sv_skip(list, 1);
+        }
+    }
+    if (k->score < score) {
+        k->score = score;
+        fr_cand_for(c, k, "a report names the rank that did not arrive");
+    }
+    k->ground = FR_GROUND_ACCUSED;
+    k->silent = true;
+    k->fatal = true;
+}
+
+/* "errors while waiting for rank 0": weak; counts only when nobody accuses another one and the accused did not complain itself. */
+static void accuse_peer(struct fr_case *c)
+{
+    int32_t accused = -1;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        int64_t peer = o->e->fact == FR_FACT_PEER_LOST ? fr_event_num(o->e, FR_KEY_PEER_RANK, -1) : -1;
+        if (peer < 0 || o->attempt != c->attempt || o->recovered) {
+            continue;
+        }
+        if (accused >= 0 && accused != (int32_t)peer) {
+            return;
+        }
+        at = accused < 0 ? i : at;
+        accused = (int32_t)peer;
+    }
+    struct fr_rank *r = accused >= 0 ? fr_case_rank(c, accused) : NULL;
+    if (r == NULL || r->symptom != NULL || r->cause != NULL || c->obs.v[at].failure < 0) {
+        return;
+    }
+    struct fr_cand *k = fr_case_cand(c, c->obs.v[at].failure, FR_GROUND_ACCUSED);
+    if (k == NULL) {
+        return;
+    }
+    fr_cand_obs(c, k, at);
+    fr_cand_rank(c, k, accused);
+    k->ground = FR_GROUND_ACCUSED;
+    k->score = 15;
+    k->silent = true;
+    fr_cand_for(c, k, "every complaint that names a rank names rank %d, and rank %d printed no error of its own", accused, accused);
+}
+
+/* Each statement says that two ranks differ: the odd one is in more statements than anybody else. */
+static void vote_mismatch(struct fr_case *c)
+{
+    struct fr_cand *k = NULL;
+    uint32_t *votes = FR_NEW_N(&c->arena, uint32_t, c->ranks.n + 1);
+    for (uint32_t i = 0; votes != NULL && i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        if (o->e->fact != FR_FACT_MISMATCH || o->attempt != c->attempt) {
+            continue;
+        }
+        enum fr_key keys[] = {FR_KEY_RANK, FR_KEY_PEER_RANK};
+        for (int s = 0; s < 2; s++) {
+            struct fr_rank *r = fr_case_rank(c, (int32_t)fr_event_num(o->e, keys[s], -1));
+            if (r != NULL) {
+                votes[r - c->ranks.v] += 1;
+            }
+        }
+        int32_t f = o->failure >= 0 ? o->failure : fr_case_class(c, "collective-mismatch-detail");
+        k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_COUNTERS);
+        if (k != NULL) {
+            fr_cand_obs(c, k, i);
+        }
+    }
+    uint32_t best = 0, second = 0, at = 0;
+    for (uint32_t i = 0; votes != NULL && i < c->ranks.n; i++) {
+        if (votes[i] > best) {
+            second = best;
+            best = votes[i];
+            at = i;
+        } else if (votes[i] > second) {
+            second = votes[i];
+        }
+    }
+    if (k == NULL) {
+        return;
+    }
+    k->ground = FR_GROUND_COUNTERS;
+    k->score = 60;
+    k->ranks.n = 0; /* everybody prints the statement: reporters are no subjects */
+    if (best > second && best >= 2) {
+        fr_cand_rank(c, k, c->ranks.v[at].rank);
+        fr_cand_for(c, k, "rank %d is in %u of the statements that two ranks differ, no other rank in more than %u",
+                    c->ranks.v[at].rank, best, second);
+    } else {
+        k->n_unknown++;
+        fr_cand_against(c, k, "the statements are symmetric: they do not tell which side is wrong");
+    }
+}
+
+static const struct fr_rank *lowest_counter(const struct fr_case *c, uint32_t *ret_known, bool *ret_alone)
+{
+    const struct fr_rank *low = NULL;
+    uint32_t known = 0;
+    *ret_alone = true;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (r->enqueued < 0) {
+            continue;
+        }
+        known++;
+        if (low == NULL || r->enqueued < low->enqueued) {
+            low = r;
+            *ret_alone = true;
+        } else if (r->enqueued == low->enqueued) {
+            *ret_alone = false;
+        }
+    }
+    *ret_known = known;
+    return low;
+}
+
+/* The rank whose last enqueued collective is below the one everybody timed out in never got there. */
+static void by_counters(struct fr_case *c)
+{
+    uint32_t known;
+    bool alone;
+    const struct fr_rank *low = lowest_counter(c, &known, &alone);
+    int64_t waited = -1;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        waited = c->ranks.v[i].seq > waited ? c->ranks.v[i].seq : waited;
+    }
+    if (low == NULL || known < 2 || !alone || low->enqueued >= waited) {
+        return;
+    }
+    int32_t f = fr_case_class(c, "collective-desync");
+    struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_COUNTERS);
+    if (k == NULL) {
+        return;
+    }
+    fr_cand_rank(c, k, low->rank);
+    k->ground = FR_GROUND_COUNTERS;
+    k->score = 55;
+    if (low->symptom != NULL) {
+        fr_cand_obs(c, k, (uint32_t)(low->symptom - c->obs.v));
+    }
+    fr_cand_for(c, k, "rank %d had enqueued only %lld collectives when the others waited in number %lld", low->rank,
+                (long long)low->enqueued, (long long)waited);
+}
+
+/* Same sequence number, another operation: the one rank that differs from everybody else. */
+static void by_operation(struct fr_case *c)
+{
+    const struct fr_rank *odd = NULL, *usual = NULL;
+    uint32_t n = 0, differ = 0;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (r->seq < 0 || r->op.n == 0) {
+            continue;
+        }
+        uint32_t same = 0, all = 0;
+        for (uint32_t k = 0; k < c->ranks.n && all < 64; k++) {
+            const struct fr_rank *s = &c->ranks.v[k];
+            if (s != r && s->seq == r->seq && s->op.n != 0) {
+                all++;
+                same += fr_sv_eq(s->op, r->op);
+            }
+        }
+        n++;
+        if (all >= 2 && same == 0) {
+            odd = r;
+            differ++;
+        } else if (same != 0) {
+            usual = r;
+        }
+    }
+    int32_t f = fr_case_class(c, "collective-desync");
+    if (differ != 1 || usual == NULL || n < 3 || f < 0) {
+        return;
+    }
+    struct fr_cand *k = fr_case_cand(c, f, FR_GROUND_COUNTERS);
+    if (k == NULL) {
+        return;
+    }
+    k->ground = FR_GROUND_COUNTERS;
+    k->score = 60;
+    k->ranks.n = 0;
+    fr_cand_rank(c, k, odd->rank);
+    fr_cand_obs(c, k, (uint32_t)(odd->timeout - c->obs.v));
+    fr_cand_for(c, k, "rank %d waited in %.*s number %lld while the others waited in %.*s", odd->rank, FR_SV_ARG(odd->op),
+                (long long)odd->seq, FR_SV_ARG(usual->op));
+}
+
+void fr_case_collectives(struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        fr_sv list = o->e->fact == FR_FACT_MISSING ? fr_event_text(o->e, FR_KEY_MISSING) : FR_SV_NONE;
+        if (list.n != 0 && o->attempt == c->attempt && !o->recovered) {
+            accuse(c, i, list, 60);
+        }
+    }
+    accuse_peer(c);
+    vote_mismatch(c);
+    by_counters(c);
+    by_operation(c);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exits: how processes ended, as launchers and schedulers saw it. An exit number is evidence of how, not of who was first;
+ * a process that somebody stopped says nothing. A signal death nobody sent and nobody explains is the finding itself. */
+#include "incident/case.h"
+
+static bool is_cleanup_text(fr_sv t)
+{
+    static const char *const texts[] = {"forcing job termination", "Job step aborted", "Terminating StepId", "Terminating job step",
+                                        "CANCELLED AT", NULL};
+    for (const char *const *p = texts; *p != NULL; p++) {
+        if (fr_sv_has(t, fr_sv_z(*p))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* pids of one agent that were told to stop: they were alive when it saw the first death. */
+static bool was_stopped(const struct fr_case *c, const struct fr_obs *exit, int64_t pid)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        if (o->src != exit->src || o->attempt != exit->attempt) {
+            continue;
+        }
+        if (o->e->fact == FR_FACT_STOP_SENT && pid > 0 && fr_event_num(o->e, FR_KEY_PID, -2) == pid) {
+            return true;
+        }
+        if (o->e->line < exit->e->line && is_cleanup_text(o->e->text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void exit_of(struct fr_case *c, const struct fr_obs *o, int32_t rank)
+{
+    struct fr_rank *r = fr_case_rank(c, rank);
+    int64_t code = fr_event_num(o->e, FR_KEY_EXITCODE, 0);
+    if (r == NULL || (r->has_exit && r->exitcode != 0)) {
+        return;
+    }
+    if (code > 128 && code < 160) {
+        code = 128 - code; /* the shell's way to say a signal */
+    }
+    r->has_exit = true;
+    r->exit = o;
+    r->exitcode = (int)code;
+    r->stopped = code == -15 || ((code == -9 || code == 0) && was_stopped(c, o, fr_event_num(o->e, FR_KEY_PID, r->pid)));
+}
+
+/* "0-3,7" -> each of them. */
+static void each_task(struct fr_case *c, const struct fr_obs *o, fr_sv list, void (*fn)(struct fr_case *, const struct fr_obs *, int32_t))
+{
+    while (list.n != 0) {
+        uint64_t a, b;
+        if (!fr_sv_take_u64(&list, &a)) {
+            return;
+        }
+        b = a;
+        if (fr_sv_take(&list, FR_SV("-")) && !fr_sv_take_u64(&list, &b)) {
+            return;
+        }
+        for (uint64_t t = a; t <= b && b - a < 100000; t++) {
+            struct fr_who who = FR_WHO_NONE;
+            who.task = (int32_t)t;
+            int32_t r = fr_case_rank_of(c, &who, o->src);
+            fn(c, o, r);
+        }
+        if (!fr_sv_take(&list, FR_SV(","))) {
+            return;
+        }
+    }
+}
+
+static int32_t exit_rank(const struct fr_case *c, const struct fr_obs *o)
+{
+    const struct fr_event *e = o->e;
+    int64_t rank = fr_event_num(e, FR_KEY_RANK, -1);
+    if (rank >= 0) {
+        return (int32_t)rank;
+    }
+    int32_t r = fr_case_pid_rank(c, o->node, fr_event_num(e, FR_KEY_PID, -1));
+    if (r < 0) {
+        struct fr_who who = FR_WHO_NONE;
+        who.local_rank = (int32_t)fr_event_num(e, FR_KEY_LOCAL_RANK, -1);
+        who.task = (int32_t)fr_event_num(e, FR_KEY_TASK, -1);
+        r = who.local_rank < 0 && who.task < 0 ? -1 : fr_case_rank_of(c, &who, o->src);
+    }
+    return r;
+}
+
+static const struct { int code; const char *launcher, *plain; int score; } signal_classes[] = {
+    {-9, "torchrun-sigkill-exit-minus-9", "process-killed-sigkill", 45}, {-11, "torchrun-sigsegv", "segfault", 45},
+    {-7, "sigbus-exit-minus-7", "sigbus-exit-minus-7", 45},              {-6, "torchrun-sigabrt", "native-abort", 12},
+    {-4, "native-abort", "native-abort", 40},                            {-8, "native-abort", "native-abort", 40},
+};
+
+/* How many ranks (or processes of unknown rank) ended by themselves with this code? */
+static uint32_t how_many(const struct fr_case *c, int code)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        n += c->ranks.v[i].has_exit && !c->ranks.v[i].stopped && c->ranks.v[i].exitcode == code;
+    }
+    return n;
+}
+
+static void signal_death(struct fr_case *c, const struct fr_obs *o, int32_t rank, int code)
+{
+    for (size_t i = 0; i < sizeof signal_classes / sizeof signal_classes[0]; i++) {
+        if (signal_classes[i].code != code) {
+            continue;
+        }
+        bool launcher = fr_sv_has(o->e->text, FR_SV("exitcode")) || fr_sv_has(o->e->text, FR_SV("torch"));
+        int32_t f = fr_case_class(c, launcher ? signal_classes[i].launcher : signal_classes[i].plain);
+        bool alone = code != -6 || (how_many(c, -6) <= 1 && c->ranks.n > 1);
+        struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_EXIT);
+        if (k == NULL || (code == -6 && !alone)) {
+            return;
+        }
+        fr_cand_obs(c, k, (uint32_t)(o - c->obs.v));
+        fr_cand_rank(c, k, rank);
+        k->score += k->score == 0 ? (code == -6 ? 40 : signal_classes[i].score) : 0;
+        k->silent = true;
+        k->fatal = true;
+        if (o->e->fact == FR_FACT_EXIT && rank < 0) {
+            k->local_rank = (int32_t)fr_event_num(o->e, FR_KEY_LOCAL_RANK, -1);
+        }
+        fr_cand_for(c, k, "ended by signal %d although nobody is seen to have sent it", -code);
+        return;
+    }
+}
+
+/* An exit code that no Python exception gives (not 0 or 1), from a rank that printed no error of its own. */
+static void odd_exit(struct fr_case *c, const struct fr_rank *r)
+{
+    int32_t f = fr_case_class(c, "silent-exit");
+    bool odd = r->exitcode > 1 && r->exitcode < 126 && how_many(c, r->exitcode) == 1;
+    if (f < 0 || !odd || r->cause != NULL || r->symptom != NULL) {
+        return;
+    }
+    struct fr_cand *k = fr_case_cand(c, f, FR_GROUND_EXIT);
+    if (k == NULL) {
+        return;
+    }
+    fr_cand_obs(c, k, (uint32_t)(r->exit - c->obs.v));
+    fr_cand_rank(c, k, r->rank);
+    k->score = 40;
+    k->silent = true;
+    k->fatal = true;
+    fr_cand_for(c, k, "rank %d ended with exit code %d and printed no error", r->rank, r->exitcode);
+}
+
+void fr_case_exits(struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        if (o->e->fact != FR_FACT_EXIT || o->attempt != c->attempt) {
+            continue;
+        }
+        fr_sv list = fr_event_text(o->e, FR_KEY_RANKS);
+        if (list.n != 0) {
+            each_task(c, o, list, exit_of);
+        } else {
+            exit_of(c, o, exit_rank(c, o));
+        }
+        c->failed |= fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0;
+    }
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        struct fr_rank *r = &c->ranks.v[i];
+        if (!r->has_exit || r->stopped || r->cause != NULL) {
+            continue;
+        }
+        if (r->exitcode < 0) {
+            signal_death(c, r->exit, r->rank, r->exitcode);
+        } else {
+            odd_exit(c, r);
+        }
+    }
+    for (uint32_t i = 0; i < c->obs.n; i++) { /* deaths of processes whose rank nobody proved */
+        const struct fr_obs *o = &c->obs.v[i];
+        int64_t code = fr_event_num(o->e, FR_KEY_EXITCODE, 0);
+        code = code > 128 && code < 160 ? 128 - code : code;
+        if (o->e->fact == FR_FACT_EXIT && o->attempt == c->attempt && code < 0 && code != -15 && exit_rank(c, o) < 0 &&
+            fr_event_text(o->e, FR_KEY_RANKS).n == 0 && !was_stopped(c, o, fr_event_num(o->e, FR_KEY_PID, -1))) {
+            signal_death(c, o, -1, (int)code);
+        }
+    }
+}

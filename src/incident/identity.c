@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* identity: law 1. A number in brackets is a rank only where something proves it. What counts as proof:
+ *   - the line says so ("[rank3]:", an error table's "rank : 3", "rank 3/8 pid 4242");
+ *   - a pid, local rank, task, PCI address or file that said so elsewhere, on the same host;
+ *   - a local rank is the global one when one host holds the whole world; a task is, when tasks named their rank and it agreed.
+ * A contradiction (one pid, two ranks) removes the join instead of choosing. */
+#include "incident/case.h"
+
+#include <stdio.h>
+
+enum { CONFLICT = 0x7fffffff };
+
+static void join(struct fr_map *m, const char *key, int32_t rank)
+{
+    bool fresh = false;
+    uint32_t *slot = fr_map_slot(m, fr_sv_z(key), &fresh);
+    if (slot == NULL) {
+        return;
+    }
+    if (fresh) {
+        *slot = (uint32_t)rank;
+    } else if (*slot != (uint32_t)rank) {
+        *slot = CONFLICT;
+    }
+}
+
+static int32_t joined(const struct fr_map *m, const char *key)
+{
+    uint32_t v;
+    return fr_map_get(m, fr_sv_z(key), &v) && v != CONFLICT ? (int32_t)v : -1;
+}
+
+/* "gpu-07.cluster.local" and "gpu-07" are one host. An address stays whole. */
+static fr_sv short_host(fr_sv name)
+{
+    size_t dot = fr_sv_chr(name, '.');
+    bool address = name.n != 0 && name.p[0] >= '0' && name.p[0] <= '9';
+    return dot == FR_NPOS || address ? name : fr_sv_head(name, dot);
+}
+
+int32_t fr_case_node_of(struct fr_case *c, fr_sv name)
+{
+    fr_sv host = short_host(fr_sv_trim(name));
+    if (host.n == 0) {
+        return -1;
+    }
+    bool fresh = false;
+    uint32_t *slot = fr_map_slot(&c->node_index, host, &fresh);
+    if (slot == NULL) {
+        c->nomem = true;
+        return -1;
+    }
+    if (fresh) {
+        struct fr_node *n = FR_PUSH(&c->nodes);
+        if (n == NULL) {
+            c->nomem = true;
+            return -1;
+        }
+        n->name = fr_arena_dup(&c->arena, name);
+        *slot = c->nodes.n - 1;
+    }
+    return (int32_t)*slot;
+}
+
+int32_t fr_case_pid_rank(const struct fr_case *c, int32_t node, int64_t pid)
+{
+    char key[64];
+    if (pid <= 0) {
+        return -1;
+    }
+    if (node >= 0) {
+        snprintf(key, sizeof key, "%d/%lld", node, (long long)pid);
+        int32_t r = joined(&c->pid_rank, key);
+        if (r >= 0) {
+            return r;
+        }
+    }
+    snprintf(key, sizeof key, "*/%lld", (long long)pid);
+    return joined(&c->pid_rank, key);
+}
+
+static void join_pid(struct fr_case *c, int32_t node, int64_t pid, int32_t rank)
+{
+    char key[64];
+    if (pid <= 0 || rank < 0) {
+        return;
+    }
+    if (node >= 0) {
+        snprintf(key, sizeof key, "%d/%lld", node, (long long)pid);
+        join(&c->pid_rank, key, rank);
+    }
+    snprintf(key, sizeof key, "*/%lld", (long long)pid);
+    join(&c->pid_rank, key, rank);
+}
+
+static void join_local(struct fr_case *c, int32_t node, int32_t local, int32_t rank)
+{
+    char key[64];
+    if (local < 0 || rank < 0) {
+        return;
+    }
+    snprintf(key, sizeof key, "%d/%d", node, local);
+    join(&c->local_rank, key, rank);
+    snprintf(key, sizeof key, "*/%d", local);
+    join(&c->local_rank, key, rank);
+}
+
+static void join_task(struct fr_case *c, int32_t task, int32_t rank)
+{
+    char key[32];
+    if (task >= 0 && rank >= 0) {
+        snprintf(key, sizeof key, "%d", task);
+        join(&c->task_rank, key, rank);
+    }
+}
+
+/* Is this rank number a global one? A communicator's rank is, only when the communicator spans the world. */
+static bool is_global(const struct fr_case *c, const struct fr_event *e)
+{
+    int64_t world = fr_event_num(e, FR_KEY_WORLD, -1);
+    return fr_event_cap(e, FR_KEY_COMM) == NULL || (world > 0 && world == c->world);
+}
+
+static void learn_world(struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_event *e = c->obs.v[i].e;
+        int64_t w = e->fact == FR_FACT_IDENTITY || e->fact == FR_FACT_TIMEOUT ? fr_event_num(e, FR_KEY_WORLD, -1) : -1;
+        int64_t best = w > e->who.world ? w : e->who.world;
+        if (best > c->world && best <= 1000000) {
+            c->world = (int32_t)best;
+        }
+    }
+}
+
+static int32_t event_node(struct fr_case *c, const struct fr_obs *o)
+{
+    const struct fr_event *e = o->e;
+    fr_sv name = fr_event_text(e, FR_KEY_NODE);
+    bool own = e->fact == FR_FACT_IDENTITY || e->fact == FR_FACT_EXIT || e->fact == FR_FACT_SCHEDULER;
+    if (own && name.n != 0) {
+        return fr_case_node_of(c, name);
+    }
+    if (e->who.node.n != 0) {
+        return fr_case_node_of(c, e->who.node);
+    }
+    return c->src_node[o->src];
+}
+
+static void learn_from(struct fr_case *c, struct fr_obs *o)
+{
+    const struct fr_event *e = o->e;
+    int32_t rank = (int32_t)fr_event_num(e, FR_KEY_RANK, -1);
+    bool says = (e->fact == FR_FACT_IDENTITY && is_global(c, e)) || e->fact == FR_FACT_EXIT;
+    o->node = event_node(c, o);
+    if (e->who.rank >= 0) {
+        join_pid(c, o->node, e->who.pid, e->who.rank);
+        join_local(c, o->node, e->who.local_rank, e->who.rank);
+        join_task(c, e->who.task, e->who.rank);
+    }
+    if (!says || rank < 0) {
+        return;
+    }
+    join_pid(c, o->node, fr_event_num(e, FR_KEY_PID, -1), rank);
+    join_local(c, o->node, (int32_t)fr_event_num(e, FR_KEY_LOCAL_RANK, -1), rank);
+    if (e->fact == FR_FACT_IDENTITY) {
+        join_pid(c, o->node, e->who.pid, rank);
+        join_local(c, o->node, e->who.local_rank, rank);
+        join_task(c, e->who.task >= 0 ? e->who.task : c->set->sources.v[o->src]->hint.task, rank);
+        fr_sv pci = fr_event_text(e, FR_KEY_PCI);
+        if (pci.n != 0 && pci.n < 40) {
+            char key[80];
+            snprintf(key, sizeof key, "%d/%.*s", o->node, FR_SV_ARG(pci));
+            join(&c->pci_rank, key, rank);
+        }
+    }
+}
+
+/* A file is one rank's when its name says so, or when everybody in it who says a rank says the same one. */
+static void learn_sources(struct fr_case *c)
+{
+    int32_t *said = FR_NEW_N(&c->arena, int32_t, c->set->sources.n + 1);
+    if (said == NULL) {
+        c->nomem = true;
+        return;
+    }
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        said[i] = -1;
+    }
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        int32_t r = o->e->who.rank;
+        if (r < 0 && o->e->fact == FR_FACT_IDENTITY && is_global(c, o->e)) {
+            r = (int32_t)fr_event_num(o->e, FR_KEY_RANK, -1);
+        }
+        if (r >= 0) {
+            said[o->src] = said[o->src] == -1 || said[o->src] == r ? r : CONFLICT;
+        }
+    }
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        bool alone = c->set->sources.n > 1 && said[i] >= 0 && said[i] != CONFLICT;
+        c->src_rank[i] = s->hint.rank >= 0 ? s->hint.rank : alone ? said[i] : -1;
+    }
+}
+
+/* Hosts of files: what the name says, else the one host that speaks in it; "node3" of dmesg_node3.log becomes the host that
+ * the agent's file of the same token reports. */
+static void learn_nodes(struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        c->src_node[i] = -1;
+    }
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        fr_sv name = o->e->who.node;
+        if (name.n == 0 && o->e->fact == FR_FACT_EXIT) {
+            name = fr_event_text(o->e, FR_KEY_NODE);
+        }
+        int32_t n = fr_case_node_of(c, name);
+        if (n >= 0) {
+            int32_t *slot = &c->src_node[o->src];
+            *slot = *slot == -1 || *slot == n ? n : CONFLICT;
+        }
+    }
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        if (c->src_node[i] == CONFLICT) {
+            c->src_node[i] = -1;
+        } else if (c->src_node[i] >= 0 && s->hint.node.n != 0 && c->nodes.v[c->src_node[i]].token.n == 0) {
+            c->nodes.v[c->src_node[i]].token = s->hint.node;
+        }
+    }
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        fr_sv token = c->set->sources.v[i]->hint.node;
+        for (uint32_t k = 0; c->src_node[i] < 0 && token.n != 0 && k < c->nodes.n; k++) {
+            if (fr_sv_eq(c->nodes.v[k].token, token)) {
+                c->src_node[i] = (int32_t)k;
+            }
+        }
+        if (c->src_node[i] < 0 && token.n != 0) {
+            c->src_node[i] = fr_case_node_of(c, token);
+        }
+    }
+}
+
+/* One host holds the whole world: every local rank joined so far equals its rank, or local ranks seen cover the world. */
+static bool local_is_global(const struct fr_case *c)
+{
+    uint32_t equal = 0, other = 0;
+    for (uint32_t i = 0; i < c->local_rank.n; i++) {
+        fr_sv key = fr_map_key(&c->local_rank, i);
+        int64_t local;
+        if (!fr_sv_take(&key, FR_SV("*/")) || !fr_sv_take_i64(&key, &local)) {
+            continue;
+        }
+        if ((int64_t)(int32_t)fr_map_value(&c->local_rank, i) == local) {
+            equal++;
+        } else {
+            other++;
+        }
+    }
+    if (other != 0) {
+        return false;
+    }
+    int32_t top = -1;
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        top = s->hint.local_rank > top ? s->hint.local_rank : top;
+        for (uint32_t k = 0; k < s->speakers.n; k++) {
+            top = s->speakers.v[k].who.local_rank > top ? s->speakers.v[k].who.local_rank : top;
+        }
+    }
+    return (c->world > 0 && top + 1 == c->world) || (equal >= 2 && c->nodes.n <= 1 && (c->world < 0 || (int32_t)equal >= c->world));
+}
+
+static bool task_is_global(const struct fr_case *c)
+{
+    uint32_t equal = 0;
+    for (uint32_t i = 0; i < c->task_rank.n; i++) {
+        fr_sv key = fr_map_key(&c->task_rank, i);
+        int64_t task;
+        if (!fr_sv_take_i64(&key, &task) || (int64_t)(int32_t)fr_map_value(&c->task_rank, i) != task) {
+            return false;
+        }
+        equal++;
+    }
+    return equal >= 2 || (equal == 1 && c->world > 1);
+}
+
+int32_t fr_case_rank_of(const struct fr_case *c, const struct fr_who *who, uint32_t src)
+{
+    const struct fr_source_evidence *s = c->set->sources.v[src];
+    if (who->rank >= 0) {
+        return who->rank;
+    }
+    int32_t r = fr_case_pid_rank(c, c->src_node[src], who->pid);
+    if (r >= 0) {
+        return r;
+    }
+    int32_t local = who->local_rank >= 0 ? who->local_rank : s->hint.local_rank;
+    if (local >= 0) {
+        char key[64];
+        snprintf(key, sizeof key, "%d/%d", c->src_node[src], local);
+        r = c->src_node[src] >= 0 ? joined(&c->local_rank, key) : -1;
+        if (r < 0) {
+            snprintf(key, sizeof key, "*/%d", local);
+            r = joined(&c->local_rank, key);
+        }
+        if (r < 0 && c->local_is_rank) {
+            r = local;
+        }
+        if (r >= 0) {
+            return r;
+        }
+    }
+    int32_t task = who->task >= 0 ? who->task : s->hint.task;
+    if (task >= 0) {
+        char key[32];
+        snprintf(key, sizeof key, "%d", task);
+        r = joined(&c->task_rank, key);
+        if (r >= 0 || c->task_is_rank) {
+            return r >= 0 ? r : task;
+        }
+    }
+    return c->src_rank[src];
+}
+
+void fr_case_identify(struct fr_case *c)
+{
+    struct fr_map *maps[] = {&c->pid_rank, &c->local_rank, &c->task_rank, &c->pci_rank, &c->addr_node, &c->node_index};
+    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
+        fr_map_init(maps[i], &c->arena);
+    }
+    c->src_rank = FR_NEW_N(&c->arena, int32_t, c->set->sources.n + 1);
+    c->src_node = FR_NEW_N(&c->arena, int32_t, c->set->sources.n + 1);
+    if (c->src_rank == NULL || c->src_node == NULL) {
+        c->nomem = true;
+        return;
+    }
+    learn_world(c);
+    learn_nodes(c);
+    learn_sources(c);
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        learn_from(c, &c->obs.v[i]);
+    }
+    c->local_is_rank = local_is_global(c);
+    c->task_is_rank = task_is_global(c);
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        c->obs.v[i].rank = fr_case_rank_of(c, &c->obs.v[i].e->who, c->obs.v[i].src);
+    }
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "incident/incident.h"
+
+#include "incident/case.h"
+#include "incident/explain.h"
+
+static void fill_obs(struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        int32_t attempt = s->attempt >= 0 ? s->attempt : 0;
+        for (uint32_t k = 0; k < s->events.n; k++) {
+            struct fr_obs *o = FR_PUSH(&c->obs);
+            if (o == NULL) {
+                c->nomem = true;
+                return;
+            }
+            if (s->events.v[k].fact == FR_FACT_ATTEMPT && s->attempt < 0) {
+                int64_t said = fr_event_num(&s->events.v[k], FR_KEY_ATTEMPT, -1);
+                attempt = said >= 0 && said < 1000 ? (int32_t)said : attempt + 1;
+            }
+            *o = (struct fr_obs){.e = &s->events.v[k], .src = i, .rank = -1, .subject = -1, .node = -1, .attempt = attempt,
+                                 .failure = -1, .signal = -1, .began = FR_TIME_NONE};
+            c->attempts = attempt + 1 > c->attempts ? attempt + 1 : c->attempts;
+        }
+    }
+}
+
+static void clear_attempt(struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->cands.n; i++) {
+        fr_vec_free(c->cands.v[i].obs.v);
+        fr_vec_free(c->cands.v[i].ranks.v);
+        fr_vec_free(c->cands.v[i].for_.v);
+        fr_vec_free(c->cands.v[i].against.v);
+    }
+    c->cands.n = 0;
+    c->ranks.n = 0;
+    c->failed = false;
+}
+
+static int decide_attempt(struct fr_case *c, struct fr_report *r)
+{
+    clear_attempt(c);
+    fr_case_ranks(c);
+    fr_case_causes(c);
+    fr_case_exits(c);
+    fr_case_collectives(c);
+    fr_case_silence(c);
+    fr_case_symptoms(c);
+    int32_t best = fr_case_judge(c);
+    return best < 0 ? 0 : fr_explain_incident(c, best, r);
+}
+
+static void count_recurrences(struct fr_report *r)
+{
+    for (uint32_t i = 0; i < r->incidents.n; i++) {
+        uint32_t n = 0;
+        for (uint32_t k = 0; k < r->incidents.n; k++) {
+            n += fr_sv_eq(r->incidents.v[i].fingerprint, r->incidents.v[k].fingerprint);
+        }
+        r->incidents.v[i].recurrences = n;
+    }
+}
+
+static void fill_input(struct fr_case *c, struct fr_report *r)
+{
+    r->input.sources = c->set->sources.n;
+    r->input.world_size = c->world;
+    r->input.nodes = (int32_t)c->nodes.n;
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        r->input.bytes += s->bytes;
+        r->input.lines += s->lines;
+        for (uint32_t k = 0; k < s->metrics.n && r->metrics.n < 1000; k++) {
+            struct fr_metric_summary *m = FR_PUSH(&r->metrics);
+            if (m != NULL) {
+                *m = s->metrics.v[k];
+                m->name = fr_arena_dup(&r->arena, m->name);
+                m->rank = m->rank < 0 ? c->src_rank[i] : m->rank;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        r->input.ranks_seen += c->ranks.v[i].life != NULL || c->ranks.v[i].symptom != NULL;
+    }
+    for (uint32_t i = 0; i < c->set->skipped.n; i++) {
+        struct fr_skipped *s = FR_PUSH(&r->input.skipped);
+        if (s != NULL) {
+            s->source = fr_arena_dup(&r->arena, c->set->skipped.v[i].source);
+            s->why = fr_arena_dup(&r->arena, c->set->skipped.v[i].why);
+        }
+    }
+}
+
+/* Teardown alone (or nothing but an exit number) is no diagnosis: the report says so and what to collect. */
+static void set_verdict(struct fr_case *c, struct fr_report *r)
+{
+    bool any_line = r->input.lines != 0;
+    if (r->incidents.n != 0) {
+        r->verdict = FR_VERDICT_FAILURE;
+    } else {
+        r->verdict = any_line && !c->failed ? FR_VERDICT_HEALTHY : FR_VERDICT_INCONCLUSIVE;
+    }
+}
+
+int fr_incident_decide(const struct fr_evidence_set *set, const struct fr_library *lib, struct fr_report *ret, struct fr_err *err)
+{
+    struct fr_case c = {.set = set, .lib = lib, .world = -1, .attempts = 1};
+    int rc = 0;
+    *ret = (struct fr_report){0};
+    fill_obs(&c);
+    fr_case_identify(&c);
+    fr_case_timeline(&c);
+    fr_case_classify(&c);
+    for (c.attempt = 0; c.attempt < c.attempts && rc == 0 && !c.nomem; c.attempt++) {
+        rc = decide_attempt(&c, ret);
+    }
+    if (rc == 0 && !c.nomem) {
+        fill_input(&c, ret);
+        count_recurrences(ret);
+        set_verdict(&c, ret);
+        fr_explain_lanes(&c, ret);
+        fr_explain_checked(&c, ret);
+    }
+    clear_attempt(&c);
+    fr_vec_free(c.cands.v);
+    fr_vec_free(c.obs.v);
+    fr_vec_free(c.ranks.v);
+    fr_vec_free(c.nodes.v);
+    fr_arena_release(&c.arena);
+    if (rc != 0 || c.nomem) {
+        fr_report_release(ret);
+        return fr_err_set(err, FR_NOMEM, "out of memory while deciding");
+    }
+    return 0;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge: orders the candidates. A candidate's score is its class's weight, plus what ties it to a death, minus what
+ * makes it a consequence: another class that explains it, a more exact class about the same lines, a cause before it
+ * in the same process. Law 7 and law 10 are applied to the winner: same on all ranks has no first rank; unknown stays unknown. */
+#include "incident/case.h"
+
+#include <string.h>
+
+static bool lists(const char *const *ids, const char *id)
+{
+    for (; *ids != NULL; ids++) {
+        if (strcmp(*ids, id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_class(const struct fr_case *c, const char *id)
+{
+    for (uint32_t i = 0; i < c->cands.n; i++) {
+        if (strcmp(fr_cand_class(c, &c->cands.v[i])->id, id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint8_t loudest(const struct fr_case *c, const struct fr_cand *k)
+{
+    uint8_t level = FR_LEVEL_NONE;
+    for (uint32_t i = 0; i < k->obs.n; i++) {
+        uint8_t l = c->obs.v[k->obs.v[i]].e->level;
+        level = l > level ? l : level;
+    }
+    return level;
+}
+
+static void base_score(struct fr_case *c, struct fr_cand *k)
+{
+    const struct fr_failure *f = fr_cand_class(c, k);
+    if (k->ground == FR_GROUND_SIGNAL || k->ground == FR_GROUND_TRACE || k->ground == FR_GROUND_SERIES) {
+        k->score += f->weight;
+    }
+    if (k->fatal && (k->ground == FR_GROUND_SIGNAL || k->ground == FR_GROUND_TRACE)) {
+        k->score += 15;
+        fr_cand_for(c, k, "it ended the process that printed it");
+    }
+    uint8_t level = loudest(c, k);
+    if (!k->fatal && k->ground == FR_GROUND_SIGNAL && level != FR_LEVEL_NONE && level <= FR_LEVEL_WARN) {
+        k->score -= 25;
+        fr_cand_against(c, k, "it was only a warning where it was printed");
+    }
+    for (const char *const *r = f->requires; *r != NULL; r++) {
+        if (!has_class(c, *r)) {
+            k->score -= 100;
+            fr_cand_against(c, k, "it needs %s beside it, which is not in the logs", *r);
+        }
+    }
+    for (const char *const *x = f->excludes; *x != NULL; x++) {
+        if (has_class(c, *x)) {
+            k->score -= 100;
+            fr_cand_against(c, k, "%s in the same run rules it out", *x);
+        }
+    }
+}
+
+/* First sighting as (source, line): candidates printed by one process in one file are ordered by it. */
+static bool first_place(const struct fr_case *c, const struct fr_cand *k, uint32_t *src, uint64_t *line)
+{
+    if (k->obs.n != 0) {
+        *src = c->obs.v[k->obs.v[0]].src;
+        *line = c->obs.v[k->obs.v[0]].e->line;
+        if (k->finding != NULL && k->finding_src == *src && k->finding->line < *line) {
+            *line = k->finding->line;
+        }
+        return true;
+    }
+    if (k->finding != NULL) {
+        *src = k->finding_src;
+        *line = k->finding->line;
+        return true;
+    }
+    return false;
+}
+
+static bool is_before(const struct fr_case *c, const struct fr_cand *a, const struct fr_cand *b)
+{
+    if (a->began != FR_TIME_NONE && b->began != FR_TIME_NONE) {
+        return a->began + a->slack < b->began - b->slack;
+    }
+    uint32_t sa, sb;
+    uint64_t la, lb;
+    return first_place(c, a, &sa, &la) && first_place(c, b, &sb, &lb) && sa == sb && la < lb;
+}
+
+static void against_each_other(struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->cands.n; i++) {
+        struct fr_cand *k = &c->cands.v[i];
+        for (uint32_t j = 0; j < c->cands.n; j++) {
+            const struct fr_cand *o = &c->cands.v[j];
+            if (i == j) {
+                continue;
+            }
+            const struct fr_failure *kf = fr_cand_class(c, k), *of = fr_cand_class(c, o);
+            bool voiced = o->ground <= FR_GROUND_SERIES && k->ground <= FR_GROUND_SERIES;
+            if (lists(of->explains, kf->id) && o->ground != FR_GROUND_SYMPTOM) {
+                k->score -= 60;
+                fr_cand_against(c, k, "%s explains it", of->id);
+            } else if (voiced && is_before(c, o, k) && of->weight + 10 >= kf->weight) {
+                k->score -= 12;
+                fr_cand_against(c, k, "%s came before it", of->id);
+            }
+        }
+    }
+}
+
+/* ---- scope ---- */
+
+static uint32_t deaths(const struct fr_case *c)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        n += c->ranks.v[i].has_exit || c->ranks.v[i].symptom != NULL || c->ranks.v[i].cause != NULL;
+    }
+    return n;
+}
+
+static void set_scope(const struct fr_case *c, struct fr_cand *k)
+{
+    const struct fr_failure *f = fr_cand_class(c, k);
+    uint32_t world = c->world > 0 ? (uint32_t)c->world : c->ranks.n;
+    uint32_t dead = deaths(c);
+    bool everywhere = k->ranks.n > 1 && (k->ranks.n >= world || (dead > 1 && k->ranks.n >= dead));
+    bool counted = k->ranks.n == 0 && k->n_unknown > 1 && world > 1 && k->n_unknown >= world;
+    if (f->scope == FR_SCOPE_LAUNCHER || f->scope == FR_SCOPE_NODE) {
+        k->scope = f->scope;
+    } else if (k->ground == FR_GROUND_SERIES) {
+        k->scope = world > 1 ? FR_SCOPE_ALL_RANKS : FR_SCOPE_UNKNOWN;
+    } else if (everywhere || counted) {
+        k->scope = FR_SCOPE_ALL_RANKS;
+    } else if (f->scope == FR_SCOPE_ALL_RANKS && k->ranks.n != 1) {
+        k->scope = FR_SCOPE_ALL_RANKS;
+    } else if (k->ranks.n == 1) {
+        k->scope = FR_SCOPE_RANK;
+    } else if (k->ranks.n > 1) {
+        k->scope = FR_SCOPE_RANKS;
+    } else {
+        k->scope = FR_SCOPE_UNKNOWN;
+    }
+    if (k->scope != FR_SCOPE_RANK && k->scope != FR_SCOPE_RANKS) {
+        k->ranks.n = 0;
+    }
+}
+
+/* Of several ranks that show the same cause: the first in time, when the clocks can tell. */
+static void first_of_many(const struct fr_case *c, struct fr_cand *k)
+{
+    if (k->scope != FR_SCOPE_RANKS || k->silent) {
+        return;
+    }
+    const struct fr_obs *first = NULL;
+    bool ordered = true;
+    for (uint32_t i = 0; i < k->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[k->obs.v[i]];
+        if (o->subject < 0) {
+            continue;
+        }
+        if (o->began == FR_TIME_NONE) {
+            return;
+        }
+        if (first == NULL || o->began < first->began) {
+            first = o;
+        }
+    }
+    for (uint32_t i = 0; first != NULL && i < k->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[k->obs.v[i]];
+        ordered &= o->subject < 0 || o->subject == first->subject || first->began + first->slack < o->began - o->slack;
+    }
+    if (first != NULL && ordered) {
+        k->ranks.v[0] = first->subject;
+        k->ranks.n = 1;
+        k->scope = FR_SCOPE_RANK;
+    }
+}
+
+static int32_t best_of(const struct fr_case *c)
+{
+    int32_t best = -1;
+    for (uint32_t i = 0; i < c->cands.n; i++) {
+        const struct fr_cand *k = &c->cands.v[i];
+        if (best < 0 || k->score > c->cands.v[best].score ||
+            (k->score == c->cands.v[best].score && is_before(c, k, &c->cands.v[best]))) {
+            best = (int32_t)i;
+        }
+    }
+    return best;
+}
+
+int32_t fr_case_judge(struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->cands.n; i++) {
+        base_score(c, &c->cands.v[i]);
+    }
+    against_each_other(c);
+    int32_t best = best_of(c);
+    for (uint32_t i = 0; i < c->cands.n; i++) {
+        set_scope(c, &c->cands.v[i]);
+        first_of_many(c, &c->cands.v[i]);
+    }
+    return best;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* silence: law 4. When everybody who speaks is a victim, the rank that does not complain is the first suspect; when all
+ * complain, the one that waited somewhere else is. Both need most of the world to be seen, or nobody is accused. */
+#include "incident/case.h"
+
+/* It failed on its own account: it complained, or ended by itself the way a Python exception does. */
+static bool complained(const struct fr_rank *r)
+{
+    return r->symptom != NULL || r->cause != NULL || (r->has_exit && !r->stopped && r->exitcode == 1);
+}
+
+struct tally {
+    uint32_t victims, suspects, timeouts, closed;
+    const struct fr_rank *suspect[8];
+    int32_t first; /* obs index of the first complaint, -1 none */
+};
+
+static void count_complaints(const struct fr_case *c, struct tally *t)
+{
+    t->first = -1;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        bool quiet = o->e->level != FR_LEVEL_NONE && o->e->level < FR_LEVEL_WARN;
+        if (o->attempt != c->attempt || o->recovered || quiet) {
+            continue;
+        }
+        bool timeout = o->e->fact == FR_FACT_TIMEOUT, closed = o->e->fact == FR_FACT_PEER_LOST;
+        t->timeouts += timeout ? o->e->count : 0;
+        t->closed += closed ? o->e->count : 0;
+        if (t->first < 0 && (timeout || closed || o->meaning == FR_MEANS_SYMPTOM)) {
+            t->first = (int32_t)i;
+        }
+    }
+}
+
+static void count_ranks(const struct fr_case *c, struct tally *t)
+{
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (complained(r)) {
+            t->victims++;
+        } else {
+            if (t->suspects < 8) {
+                t->suspect[t->suspects] = r;
+            }
+            t->suspects++;
+        }
+    }
+}
+
+static void accuse_silent(struct fr_case *c, const struct tally *t)
+{
+    bool stalled = t->timeouts != 0;
+    int32_t f = fr_case_class(c, stalled ? "rank-stalled" : "silent-exit");
+    struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SILENCE);
+    if (k == NULL) {
+        return;
+    }
+    fr_cand_obs(c, k, (uint32_t)t->first);
+    for (uint32_t i = 0; i < t->suspects; i++) {
+        fr_cand_rank(c, k, t->suspect[i]->rank);
+    }
+    k->ground = k->ground == FR_GROUND_EXIT ? FR_GROUND_EXIT : FR_GROUND_SILENCE;
+    k->silent = true;
+    k->score = k->score > 25 ? k->score : 25;
+    fr_cand_for(c, k, "%u of %u ranks complained that a peer was %s; only %s did not", t->victims, c->ranks.n,
+                stalled ? "late" : "gone", t->suspects == 1 ? "this one" : "these");
+}
+
+/* Everybody complained. Who waited at another place of the program than all others? */
+static const struct fr_rank *odd_place(const struct fr_case *c, const struct fr_rank **ret_usual)
+{
+    const struct fr_rank *odd = NULL;
+    uint32_t differ = 0;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        uint32_t same = 0, all = 0;
+        for (uint32_t k = 0; k < c->ranks.n && all < 64; k++) {
+            const struct fr_rank *s = &c->ranks.v[k];
+            if (s != r && s->trace != NULL && r->trace != NULL) {
+                all++;
+                same += s->trace->frames_hash == r->trace->frames_hash;
+            }
+        }
+        if (all >= 2 && same == 0) {
+            odd = r;
+            differ++;
+        } else if (same != 0) {
+            *ret_usual = r;
+        }
+    }
+    return differ == 1 && *ret_usual != NULL ? odd : NULL;
+}
+
+static void accuse_odd(struct fr_case *c, const struct tally *t)
+{
+    const struct fr_rank *usual = NULL, *odd = odd_place(c, &usual);
+    int32_t f = fr_case_class(c, "uneven-inputs-hang");
+    if (odd == NULL || f < 0) {
+        return;
+    }
+    struct fr_cand *k = fr_case_cand(c, f, FR_GROUND_SILENCE);
+    if (k == NULL) {
+        return;
+    }
+    fr_cand_obs(c, k, (uint32_t)t->first);
+    fr_cand_rank(c, k, odd->rank);
+    k->ground = FR_GROUND_SILENCE;
+    k->score = 28;
+    fr_cand_for(c, k, "rank %d waited in %.*s (line %d) while the others were in %.*s (line %d)", odd->rank,
+                FR_SV_ARG(odd->trace->func), odd->trace->line, FR_SV_ARG(usual->trace->func), usual->trace->line);
+}
+
+void fr_case_silence(struct fr_case *c)
+{
+    struct tally t = {0};
+    count_complaints(c, &t);
+    if (t.first < 0 || t.timeouts + t.closed == 0 || c->ranks.n < 2) {
+        return;
+    }
+    count_ranks(c, &t);
+    bool most = t.victims >= 2 && t.suspects * 4 <= c->ranks.n + 2;
+    if (t.suspects != 0 && t.suspects <= 8 && most) {
+        accuse_silent(c, &t);
+    }
+    if (t.suspects == 0 && t.victims >= 3) {
+        accuse_odd(c, &t);
+    }
+}
