@@ -162,18 +162,8 @@ void fr_text_do_now(struct fr_text *t, const struct fr_incident *in)
 
 void fr_text_resume(struct fr_text *t, const struct fr_incident *in)
 {
-    if (in->resume_safe >= 0 || in->resume_checkpoint.n > 0 || in->resume_why.n > 0) {
-        fr_buf_addz(&t->scratch, in->resume_safe == 1   ? "Safe to resume"
-                                 : in->resume_safe == 0 ? "Not safe to resume"
-                                                        : "Resume");
-        if (in->resume_checkpoint.n > 0) {
-            fr_buf_addz(&t->scratch, " from ");
-            fr_words_add(&t->scratch, in->resume_checkpoint);
-        }
-        if (in->resume_why.n > 0) {
-            fr_buf_addz(&t->scratch, ": ");
-            fr_words_add(&t->scratch, in->resume_why);
-        }
+    fr_story_resume(&t->scratch, in);
+    if (t->scratch.n > 0) {
         scratch_wrap(t, "  ", "  ");
     }
     fr_words_steps(&t->scratch, in);
@@ -250,12 +240,17 @@ static void engineer(struct fr_text *t, const struct fr_report *r, const struct 
         fr_text_heading(t, "Why this one first");
         fr_text_prose(t, in->why_first, "  ", "  ");
     }
+    if (r->verdict == FR_VERDICT_INCONCLUSIVE) {
+        fr_text_collect(t, in);
+    }
     fr_text_victims(t, in);
     not_the_cause(t, in);
     ranking(t, in);
     fr_text_do_now(t, in);
     fr_text_verify(t, in->failure);
-    fr_text_collect(t, in);
+    if (r->verdict != FR_VERDICT_INCONCLUSIVE) {
+        fr_text_collect(t, in);
+    }
     fr_buf_addz(&t->scratch, "More: faultrank explain ");
     fr_words_add(&t->scratch, in->cls);
     if (in->fingerprint.n > 0) {
@@ -328,7 +323,9 @@ static int write_text(const struct fr_report *r, const struct fr_write_options *
     verdict(&t, r);
     for (uint32_t i = 0; i < r->incidents.n; i++) {
         if (r->incidents.n > 1) {
-            fr_buf_printf(out, "%s[%" PRIu32 " of %" PRIu32 "] ", i > 0 ? "\n" : "", i + 1, r->incidents.n);
+            fr_buf_addz(out, i > 0 ? "\n" : "");
+            fr_buf_printf(o->view == FR_VIEW_EXECUTIVE ? &t.scratch : out, "[%" PRIu32 " of %" PRIu32 "] ", i + 1,
+                          r->incidents.n);
         }
         views[o->view](&t, r, &r->incidents.v[i]);
     }

@@ -100,7 +100,12 @@ json_t *fr_tree_array_at(json_t *o, fr_sv key)
 static int append(const char *p, size_t n, void *ctx)
 {
     struct fr_buf *out = ctx;
-    fr_buf_add(out, (fr_sv){p, n});
+    fr_sv rest = {p, n}, part;
+    while (fr_sv_cut(rest, 0x7f, &part, &rest)) { /* the one control character that jansson leaves as it is */
+        fr_buf_add(out, part);
+        fr_buf_addz(out, "\\u007f");
+    }
+    fr_buf_add(out, part);
     return fr_buf_ok(out) ? 0 : -1;
 }
 

@@ -58,6 +58,20 @@ fr_sv fr_words_section(const struct fr_failure *f, const char *heading);
 const char *fr_words_owner(fr_sv owner); /* "the machine learning team" */
 bool fr_words_many(const struct fr_report *r); /* the run has more than one rank */
 
+/* story.c: the sentences for those who pay or who are woken up; every output that has views uses them. */
+void fr_story_stopped(struct fr_buf *b, const struct fr_report *r, const struct fr_incident *in);    /* what happened */
+void fr_story_cost(struct fr_buf *b, const struct fr_report *r, const struct fr_incident *in);
+void fr_story_recurrence(struct fr_buf *b, const struct fr_incident *in);                            /* will it recur */
+void fr_story_confidence(struct fr_buf *b, const struct fr_incident *in);
+void fr_story_resume(struct fr_buf *b, const struct fr_incident *in);   /* nothing when nothing is known */
+/* The step to take at once: the emergency measure where a restart is in order, else the fix. NULL none. */
+const char *fr_story_step(const struct fr_incident *in);
+/* The first check of the page that can be typed; NULL none. */
+const char *fr_story_typed_check(const struct fr_failure *f);
+/* Commands that take the node out, Slurm and Kubernetes; false when there is no node to name or no reason to. Node names
+ * that a shell would not take literally are left out, because somebody will paste this. */
+bool fr_story_drain(const struct fr_incident *in, struct fr_buf *slurm, struct fr_buf *kubernetes);
+
 /* 0, or -FR_LIMIT / -FR_NOMEM when appending to out failed: the last line of every writer. */
 int fr_words_finish(const struct fr_buf *out, struct fr_err *err);
 
