@@ -1,0 +1,84 @@
+# The front door. Everything is built by CMake; these are the few commands a person types. Re-running any of them is quick, and
+# needs no network when no package is missing.
+#
+#   make demo       install what is missing, build a release, diagnose a bundled real failure
+#   make test       install what is missing, build with sanitizers, run every test
+#   make build      the release programs, in build/release/
+#   make bench      measure against the yardsticks; appends to bench/results.csv
+#   make scorecard  run all labelled cases; writes docs/scorecard.md
+#   make fuzz       hunt with libFuzzer for FUZZ_SECONDS each (60)
+#   make install    to $(DESTDIR)$(prefix); make uninstall takes it away again
+#   make clean      remove build/
+#   make help       this list
+
+prefix ?= /usr/local
+bindir ?= $(prefix)/bin
+mandir ?= $(prefix)/share/man
+datadir ?= $(prefix)/share
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+FUZZ_SECONDS ?= 60
+PROGRAMS = faultrank
+
+# Make variables of ours are no business of the makefiles that CMake writes.
+MAKEOVERRIDES =
+unexport DESTDIR prefix bindir mandir datadir
+
+.PHONY: all demo test build bench scorecard fuzz install uninstall clean help
+all: build
+
+build:
+	@tools/install-packages build
+	@test -f build/release/CMakeCache.txt || cmake --preset release
+	@cmake --build build/release -j $(JOBS) --target $(PROGRAMS)
+
+demo: build
+	@build/release/faultrank diagnose examples/demo
+
+test:
+	@tools/install-packages build test
+	@test -f build/dev/CMakeCache.txt || cmake --preset dev
+	@cmake --build build/dev -j $(JOBS)
+	@ctest --test-dir build/dev/tests --output-on-failure --no-tests=error -j $(JOBS)
+
+bench:
+	@tools/install-packages build bench
+	@test -f build/release/CMakeCache.txt || cmake --preset release
+	@cmake --build build/release -j $(JOBS)
+	@bench/run
+
+scorecard: build
+	@tools/install-packages test
+	@tools/scorecard
+
+fuzz:
+	@tools/install-packages build fuzz
+	@test -f build/fuzz/CMakeCache.txt || cmake --preset fuzz
+	@cmake --build build/fuzz -j $(JOBS) --target fuzzers
+	@tools/fuzz build/fuzz/tests/fuzz $(FUZZ_SECONDS)
+
+# What is installed, as pairs "file mode folder"; uninstall removes exactly these.
+INSTALLED = \
+	build/release/faultrank:755:$(bindir)/faultrank \
+	$(foreach m,$(wildcard man/*.1),$(m):644:$(mandir)/man1/$(notdir $(m))) \
+	$(foreach c,$(wildcard completions/faultrank.bash),$(c):644:$(datadir)/bash-completion/completions/faultrank) \
+	$(foreach c,$(wildcard completions/_faultrank),$(c):644:$(datadir)/zsh/site-functions/_faultrank) \
+	$(foreach c,$(wildcard completions/faultrank.fish),$(c):644:$(datadir)/fish/vendor_completions.d/faultrank.fish) \
+	$(foreach s,$(wildcard schema/*.json),$(s):644:$(datadir)/faultrank/$(notdir $(s)))
+
+install: build
+	@for item in $(INSTALLED); do \
+	    from=$${item%%:*}; rest=$${item#*:}; mode=$${rest%%:*}; to="$(DESTDIR)$${rest#*:}"; \
+	    install -D -m $$mode "$$from" "$$to" && echo "installed $$to" || exit 1; \
+	done
+
+uninstall:
+	@for item in $(INSTALLED); do \
+	    rest=$${item#*:}; to="$(DESTDIR)$${rest#*:}"; \
+	    rm -f "$$to" && echo "removed $$to" || exit 1; \
+	done
+
+clean:
+	@rm -rf build
+
+help:
+	@sed -n 's/^#   //p' Makefile
