@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#define LAYERS (FR_NESTING_MAX + 2) /* the unit, its nestings, and one that is looked at only to be refused */
+#define LAYERS (FR_NESTING_MAX + 3) /* the unit, its nestings, and a compressed entry (twice) in the innermost */
 enum { NO_BOX = -1 };
 enum found { FOUND_NOTHING, FOUND_TEXT, FOUND_BOX };
 
@@ -195,7 +195,7 @@ static int begin_text(struct fr_reader *r, struct fr_stream *s, enum fr_content 
 {
     uint64_t size = UINT64_MAX;
     if (c == FR_CONTENT_TEXT) {
-        if (plain && r->file.sized) {
+        if (plain) {
             size = r->file.size - (r->file.start < r->file.size ? r->file.start : r->file.size);
         }
         fr_framer_start(&r->framer, s, size, 0);
@@ -210,69 +210,86 @@ static int begin_text(struct fr_reader *r, struct fr_stream *s, enum fr_content 
     return FOUND_TEXT;
 }
 
-/* What the layer's stream is; its name is set. enum found, or -FR_NOMEM. */
-static int look_into(struct fr_reader *r, int depth, struct fr_stream *src, struct fr_err *err)
+/* Archives nest max_nesting times; a compressed entry of the innermost one (a rotated log) is fine, an archive in it is not. */
+static bool is_too_deep(const struct fr_reader *r, enum fr_content c, int depth)
+{
+    int most = (int)r->in->limits.max_nesting;
+    return (fr_content_is_box(c) && depth > most) || (fr_content_is_packed(c) && depth > most + 1);
+}
+
+/* A stream that fails before its first byte is no member. 1 = go on. */
+static int has_begun(struct fr_reader *r, const struct fr_peek *p, fr_sv name, struct fr_err *err)
+{
+    return p->failed != 0 && p->n == 0 ? absorb(r, p->failed, name, &p->err, err) : 1;
+}
+
+/* Unpacks the layer into l->text; compressed twice is as good as nested. 1 = l->text can be looked at, 0 = told why not, <0. */
+static int look_packed(struct fr_reader *r, struct layer *l, enum fr_content c, struct fr_err *err)
+{
+    struct fr_stream *inner = NULL;
+    struct fr_err why = {0};
+    int rc = unpack(r, l, c, &inner, &why);
+    if (rc != 0) {
+        return absorb(r, rc, fr_buf_sv(&l->name), &why, err);
+    }
+    rc = fr_peek_start(&l->text, inner, err);
+    return rc != 0 ? rc : has_begun(r, &l->text, fr_buf_sv(&l->name), err);
+}
+
+static int open_entries(struct fr_reader *r, int depth, struct fr_stream *s, bool may_seek, struct fr_err *err)
 {
     struct layer *l = &r->layers[depth];
-    struct fr_stream *s = &l->raw.s;
-    struct fr_err why_err = {0};
-    const char *why = NULL;
-    fr_sv name = fr_buf_sv(&l->name);
-    int rc = fr_peek_start(&l->raw, src, err);
-    if (rc != 0) {
-        return rc;
-    }
-    if (l->raw.failed != 0 && l->raw.n == 0) {
-        return absorb(r, l->raw.failed, name, &l->raw.err, err);
-    }
-    enum fr_content c = fr_sniff(fr_peek_head(&l->raw), &why);
-    bool plain = depth == 0 && !fr_content_is_packed(c);
-    if (c >= FR_CONTENT_ZSTD && depth > (int)r->in->limits.max_nesting) {
-        report(r, name, FR_SV("packed inside too many archives"));
-        return FOUND_NOTHING;
-    }
-    r->packed |= c >= FR_CONTENT_ZSTD;
-    if (fr_content_is_packed(c)) {
-        struct fr_stream *inner = NULL;
-        rc = unpack(r, l, c, &inner, &why_err);
-        if (rc != 0) {
-            return absorb(r, rc, name, &why_err, err);
-        }
-        rc = fr_peek_start(&l->text, inner, err);
-        if (rc != 0) {
-            return rc;
-        }
-        if (l->text.failed != 0 && l->text.n == 0) {
-            return absorb(r, l->text.failed, name, &l->text.err, err);
-        }
-        s = &l->text.s;
-        c = fr_sniff(fr_peek_head(&l->text), &why);
-        if (fr_content_is_packed(c)) { /* compressed twice: as good as nested */
-            struct layer *next = &r->layers[depth + 1];
-            fr_buf_clear(&next->name);
-            fr_buf_add(&next->name, name);
-            next->around = l->around;
-            r->at = depth + 1;
-            return look_into(r, depth + 1, s, err);
-        }
-    }
-    if (c == FR_CONTENT_BINARY) {
-        report(r, name, fr_sv_z(why));
-        return FOUND_NOTHING;
-    }
-    if (!fr_content_is_box(c)) {
-        return begin_text(r, s, c, plain, err);
-    }
     struct fr_cost cost = cost_of(r);
-    bool seekable = c == FR_CONTENT_ZIP && plain && r->file.sized && r->file.start == 0;
-    rc = fr_box_open(&l->box, s, seekable ? &r->file : NULL, true, &cost, &why_err);
+    struct fr_err why = {0};
+    int rc = fr_box_open(&l->box, s, may_seek ? &r->file : NULL, true, &cost, &why);
     if (rc != 0) {
-        return absorb(r, rc, name, &why_err, err);
+        return absorb(r, rc, fr_buf_sv(&l->name), &why, err);
     }
     l->entries = 0;
     l->around = r->box;
     r->box = depth;
     return FOUND_BOX;
+}
+
+/* What the layer's stream is; its name is set. enum found, or -FR_NOMEM. */
+static int look_into(struct fr_reader *r, int depth, struct fr_stream *src, struct fr_err *err)
+{
+    struct layer *l = &r->layers[depth];
+    struct fr_stream *s = &l->raw.s;
+    const char *why = NULL;
+    int rc = fr_peek_start(&l->raw, src, err);
+    rc = rc != 0 ? rc : has_begun(r, &l->raw, fr_buf_sv(&l->name), err);
+    if (rc <= 0) {
+        return rc;
+    }
+    r->at = depth;
+    enum fr_content c = fr_sniff(fr_peek_head(&l->raw), &why);
+    bool plain = depth == 0 && r->file.sized;
+    if (fr_content_is_packed(c) && !is_too_deep(r, c, depth)) {
+        rc = look_packed(r, l, c, err);
+        if (rc <= 0) {
+            return rc;
+        }
+        r->packed = true;
+        plain = false;
+        s = &l->text.s;
+        c = fr_sniff(fr_peek_head(&l->text), &why);
+        if (fr_content_is_packed(c)) {
+            struct fr_buf *name = &r->layers[depth + 1].name;
+            fr_buf_clear(name);
+            fr_buf_add(name, fr_buf_sv(&l->name));
+            return look_into(r, depth + 1, s, err);
+        }
+    }
+    if (c == FR_CONTENT_BINARY || is_too_deep(r, c, depth)) {
+        report(r, fr_buf_sv(&l->name), c == FR_CONTENT_BINARY ? fr_sv_z(why) : FR_SV("packed inside too many archives"));
+        return FOUND_NOTHING;
+    }
+    if (!fr_content_is_box(c)) {
+        return begin_text(r, s, c, plain, err);
+    }
+    r->packed = true;
+    return open_entries(r, depth, s, plain && c == FR_CONTENT_ZIP && r->file.start == 0, err);
 }
 
 /* ---- members */
@@ -336,8 +353,7 @@ static int next_entry(struct fr_reader *r, struct fr_err *err)
         return FOUND_NOTHING;
     }
     r->mtime_ns = e.mtime_ns;
-    r->at = r->box + 1;
-    return look_into(r, r->at, e.data, err);
+    return look_into(r, r->box + 1, e.data, err);
 }
 
 /* A bomb is cut off as a whole: the rest of the unit is left alone. */
@@ -371,7 +387,6 @@ int fr_reader_member(struct fr_reader *r, struct fr_member *ret, struct fr_err *
     while (rc != FOUND_TEXT) {
         if (r->fresh) {
             r->fresh = false;
-            r->at = 0;
             r->mtime_ns = r->file.mtime_ns;
             rc = look_into(r, 0, &r->file.s, err);
         } else if (r->box != NO_BOX) {
