@@ -20,6 +20,7 @@ struct fr_dialect {
 extern const struct fr_dialect *const fr_dialects[]; /* from dialects.def; at most 64 */
 extern const unsigned fr_dialects_count;
 
+#define FR_POINT_LINE_MAX 16384 /* longer lines are no metric lines */
 /* Tries the dialects of the bit mask in order; fills ret->dialect. */
 bool fr_point_parse(fr_sv text, uint64_t dialects, struct fr_point *ret);
 
@@ -35,6 +36,7 @@ int fr_series_finish(struct fr_series *s, struct fr_arena *arena, fr_findings *r
 uint64_t fr_series_points(const struct fr_series *s);
 int64_t fr_series_last_step(const struct fr_series *s); /* -1 none */
 int64_t fr_series_max_step(const struct fr_series *s);
+bool fr_series_full(const struct fr_series *s); /* a limit or memory cut the picture short */
 /* Summaries for the report: per metric of the main speaker: points, first, last step, last value. Calls fn for each. */
 void fr_series_each(const struct fr_series *s, void (*fn)(void *ctx, enum fr_metric m, const struct fr_who *who, uint64_t points,
                     int64_t first_step, int64_t last_step, double last), void *ctx);

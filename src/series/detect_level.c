@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A level opens when a value passes a limit over the baseline (median and robust sigma of the last 16 good values), closes
+ * when three values in a row are back below half way, and is judged when it closes or the series ends.
+ *   loss       limit: median + max(8 sigma, 25 %) with 8 or more points before; median + max(6 x range, 40 %) with 4-7;
+ *              +40 % over two or three that agree within 5 %; four-fold and >= 8 over a single one below 6 (a pretrained model that
+ *              answers like an untrained one after its first update).
+ *              JUMP: the level holds to the end (>= 3 points, two at double, one at five-fold and 30 sigma; one is enough after a single
+ *              point), or lasted >= 20 points, at >= 1.4 x or 10 sigma above.  SPIKE: anything shorter that recovered.
+ *   grad_norm  limit: 20 x median and 5 x the largest of the ring, at least 10, with 4 or more points before.
+ *              EXPLODE: >= 3 points with a peak of 100 x, or >= 10 points, or a NaN / inf followed while it was open.
+ *   step time  limit: median + max(8 sigma, 3 %) with 8 or more points before.
+ *              DROP: >= 8 points (5 at the end) at >= 1.15 x; or 5 at the end at >= 1.04 x and 8 sigma. Throughput is judged as its inverse. */
+#include <math.h>
+
+#include "series/lane.h"
+
+static bool is_pace(const struct fr_lane *l)
+{
+    return l->metric == FR_METRIC_STEP_TIME || l->metric == FR_METRIC_THROUGHPUT;
+}
+
+static void range(const struct fr_lane *l, double *low, double *high)
+{
+    *low = *high = l->ring[0];
+    for (unsigned i = 1; i < l->ring_n; i++) {
+        *low = l->ring[i] < *low ? l->ring[i] : *low;
+        *high = l->ring[i] > *high ? l->ring[i] : *high;
+    }
+}
+
+static double loss_limit(const struct fr_lane *l, double low, double high)
+{
+    double m = l->typical, size = fabs(m);
+    if (l->ring_n >= 8) {
+        return m + fmax(fmax(8 * l->spread, 0.25 * size), 0.02);
+    }
+    if (l->ring_n >= 4) {
+        return m + fmax(fmax(6 * (high - low), 0.4 * size), 0.05);
+    }
+    if (l->ring_n >= 2) {
+        return high - low <= 0.05 * size ? m + fmax(0.4 * size, 0.3) : INFINITY;
+    }
+    return m > 0 && m < 6 ? fmax(4 * m, 8) : INFINITY;
+}
+
+void fr_level_limit(struct fr_lane *l)
+{
+    double low, high;
+    l->limit = INFINITY;
+    if (l->ring_n == 0) {
+        return;
+    }
+    range(l, &low, &high);
+    if (l->metric == FR_METRIC_LOSS) {
+        l->limit = loss_limit(l, low, high);
+    } else if (l->metric == FR_METRIC_GRAD_NORM && l->ring_n >= 4) {
+        l->limit = fmax(fmax(20 * l->typical, 5 * high), 10);
+    } else if (is_pace(l) && l->ring_n >= 8) {
+        l->limit = l->typical + fmax(8 * l->spread, 0.03 * l->typical);
+    }
+}
+
+static void open_level(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
+{
+    struct fr_shift *h = &l->level;
+    fr_lane_baseline(l);
+    if (v <= l->limit) {
+        return;
+    }
+    h->mark = fr_mark_take(s, h->mark, at, v, l->good_step, l->typical);
+    h->base = l->typical;
+    h->limit = l->limit;
+    h->close = l->typical + (l->limit - l->typical) / 2;
+    h->sum = 0;
+    h->peak = h->low = v;
+    h->n_high = h->normal_run = 0;
+    h->open = true;
+    h->broke = false;
+}
+
+/* At the third normal value: the level was a spike unless it lasted. */
+static void recovered(struct fr_series *s, struct fr_lane *l)
+{
+    fr_level_close(s, l, false);
+}
+
+bool fr_level_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
+{
+    struct fr_shift *h = &l->level;
+    if (!h->open) {
+        if (!(v > l->limit)) {
+            return false;
+        }
+        open_level(s, l, at, v);
+        if (!h->open) {
+            return false;
+        }
+    }
+    if (v > h->close) {
+        h->n_high++;
+        h->normal_run = 0;
+        h->sum += v;
+        h->peak = v > h->peak ? v : h->peak;
+        h->low = v < h->low ? v : h->low;
+        h->last_line = at->line;
+        return true;
+    }
+    if (h->normal_run++ == 0) {
+        h->recovery = fr_mark_take(s, h->recovery, at, v, at->step, h->base);
+    }
+    if (h->normal_run >= 3) {
+        recovered(s, l);
+    }
+    return false;
+}
+
+static bool is_jump(const struct fr_lane *l, bool held)
+{
+    const struct fr_shift *h = &l->level;
+    double mean = h->sum / h->n_high, over = mean - h->base, size = fmax(fabs(h->base), 1e-9), sigma = fmax(l->spread, 0.005 * size);
+    bool high = over >= 0.4 * size || over >= 10 * sigma;
+    if (h->base < 0.1 && over < 0.5 && over < 3 * l->begin_sum / 5) {
+        return false; /* near zero, a ratio says little */
+    }
+    if (!held) {
+        return h->n_high >= 20 && high;
+    }
+    if (l->ring_n == 1) {
+        return true;
+    }
+    return (h->n_high >= 3 && high) || (h->n_high == 2 && over >= size && over >= 10 * sigma && l->ring_n >= 4) ||
+           (h->n_high == 1 && over >= 4 * size && over >= 30 * sigma && l->ring_n >= 8);
+}
+
+static void close_loss(struct fr_series *s, struct fr_lane *l, bool held)
+{
+    struct fr_shift *h = &l->level;
+    double mean = h->sum / h->n_high, sigma = fmax(l->spread, 0.005 * fabs(h->base));
+    struct fr_pending *f = NULL;
+    if (is_jump(l, held)) {
+        f = fr_pend(s, l, FR_FINDING_JUMP, h->mark, h->n_high, held, "loss went from %.4g to %.4g in one point (%.1f x, %.0f sigma of the last %u) and %s",
+                    h->base, h->mark != NULL ? h->mark->value : mean, mean / h->base, (mean - h->base) / sigma, l->ring_n,
+                    held ? "stayed there" : "stayed for long");
+    } else if (!held && l->n_spikes < FR_HARMLESS_MAX) {
+        l->n_spikes++;
+        f = fr_pend(s, l, FR_FINDING_SPIKE, h->mark, h->n_high, false, "loss rose from %.4g to %.4g for %u points and came back", h->base, h->peak,
+                    h->n_high);
+        fr_pend(s, l, FR_FINDING_RECOVERED, h->recovery, 0, false, "loss is back at its level after a spike to %.4g", h->peak);
+    }
+    if (f != NULL) {
+        f->last_line = h->last_line;
+    }
+}
+
+static void close_grad(struct fr_series *s, struct fr_lane *l, bool held)
+{
+    struct fr_shift *h = &l->level;
+    bool exploded = h->broke || (h->n_high >= 3 && h->peak >= 100 * h->base) || h->n_high >= 10;
+    struct fr_pending *f = NULL;
+    if (exploded) {
+        f = fr_pend(s, l, FR_FINDING_EXPLODE, h->mark, h->n_high, held, "gradient norm rose from a median of %.4g to %.4g (%.0f x) for %u points%s", h->base,
+                    h->peak, h->peak / h->base, h->n_high, h->broke ? ", then was not finite" : "");
+    } else if (!held && l->n_spikes < FR_HARMLESS_MAX) {
+        l->n_spikes++;
+        f = fr_pend(s, l, FR_FINDING_SPIKE, h->mark, h->n_high, false, "gradient norm rose from %.4g to %.4g for %u points and came back", h->base,
+                    h->peak, h->n_high);
+    }
+    if (f != NULL) {
+        f->last_line = h->last_line;
+    }
+}
+
+static void close_pace(struct fr_series *s, struct fr_lane *l, bool held)
+{
+    struct fr_shift *h = &l->level;
+    double mean = h->sum / h->n_high, ratio = mean / h->base, sigma = fmax(l->spread, 0.001 * h->base);
+    bool large = ratio >= 1.15 && (h->n_high >= 8 || (held && h->n_high >= 5));
+    bool small = held && ratio >= 1.04 && h->n_high >= 5 && mean - h->base >= 8 * sigma;
+    if (!large && !small) {
+        return;
+    }
+    bool inverse = l->metric == FR_METRIC_THROUGHPUT;
+    struct fr_pending *f = fr_pend(s, l, FR_FINDING_DROP, h->mark, h->n_high, held, "%s from %.4g to %.4g (%.0f %% slower) for %u points",
+                                   inverse ? "throughput fell" : "step time rose", inverse ? 1 / h->base : h->base, inverse ? 1 / mean : mean,
+                                   100 * (ratio - 1), h->n_high);
+    if (f != NULL) {
+        f->last_line = h->last_line;
+        if (inverse) {
+            f->mark.value = 1 / f->mark.value;
+            f->mark.baseline = 1 / f->mark.baseline;
+        }
+    }
+}
+
+void fr_level_close(struct fr_series *s, struct fr_lane *l, bool at_end)
+{
+    struct fr_shift *h = &l->level;
+    if (!h->open) {
+        return;
+    }
+    h->open = false;
+    if (h->n_high == 0) {
+        return;
+    }
+    bool held = at_end && h->normal_run == 0;
+    if (at_end && !held && h->normal_run < 3 && h->n_high < 20) {
+        return; /* it was coming back when the series ended */
+    }
+    if (l->metric == FR_METRIC_LOSS) {
+        close_loss(s, l, held);
+    } else if (l->metric == FR_METRIC_GRAD_NORM) {
+        close_grad(s, l, held || (at_end && h->broke));
+    } else {
+        close_pace(s, l, held);
+    }
+}

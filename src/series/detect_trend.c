@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slow movements and standstill of a loss.
+ *   DIVERGE  the exponential mean (1/16) ends at >= 1.5 x and 0.75 above its best, or at 10 x its best and twice its beginning, and four
+ *            mean absolute deviations above the best; it begins where the mean last left the best by 15 %. An evaluation loss
+ *            diverges when it is 1.5 x and 2.0 above the best so far (as printed, or seen).
+ *   PLATEAU  >= 30 points to the end within 1 % of ln(n) for a known number of classes or tokens n, their mean within 0.4 % and
+ *            without a trend (first and last third differ by less than 0.15 %); or >= 12 points to the end that are the same to the last
+ *            digit and not zero. */
+#include <math.h>
+
+#include "series/lane.h"
+
+/* ln of common vocabulary and class counts, ascending. 2 and 3 are left out: 0.69 is a usual value of many losses. */
+static const struct {
+    double ln;
+    int n;
+} uniform[] = {
+    {2.302585, 10},     {2.995732, 20},      {3.912023, 50},      {4.60517, 100},     {4.615121, 101},   {5.298317, 200},
+    {5.545177, 256},    {6.907755, 1000},    {9.991636, 21841},   {10.308953, 30000}, {10.326268, 30522}, {10.373491, 32000},
+    {10.373554, 32002}, {10.397208, 32768},  {10.46310, 35000},   {10.596635, 40000}, {10.74893, 46595},  {10.799576, 49152},
+    {10.824905, 50257}, {10.825761, 50300},  {10.825840, 50304},  {10.828302, 50432}, {10.843497, 51200}, {11.082527, 65024},
+    {11.090355, 65536}, {11.514925, 100277}, {11.516886, 100480}, {11.541484, 102400}, {11.76173, 128000}, {11.763684, 128256},
+    {11.769, 129280},   {11.931014, 151643}, {11.93094, 151665},  {11.931214, 151936}, {11.933312, 152064}, {12.206073, 200000},
+    {12.427, 250002},   {12.429220, 250880}, {12.453, 256000},
+};
+
+static const double *near_uniform(double v)
+{
+    if (!(v > 2.27 && v < 12.6)) {
+        return NULL;
+    }
+    const double *best = NULL;
+    for (unsigned i = 0; i < sizeof uniform / sizeof *uniform; i++) {
+        double d = fabs(v - uniform[i].ln);
+        if (d <= 0.01 * uniform[i].ln && (best == NULL || d < fabs(v - *best))) {
+            best = &uniform[i].ln;
+        }
+    }
+    return best;
+}
+
+static void flat_start(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
+{
+    const double *u = near_uniform(v);
+    l->flat_n = 0;
+    if (u == NULL) {
+        return;
+    }
+    l->flat_at = *u;
+    l->flat = fr_mark_take(s, l->flat, at, v, l->good_step, *u);
+    l->flat_n = 1;
+    l->flat_head = l->flat_tail = v;
+}
+
+void fr_flat_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
+{
+    if (v == l->same_at && v != 0) { /* the same to the last digit */
+        if (++l->same_n == 1) {
+            l->same = fr_mark_take(s, l->same, at, v, l->good_step, v);
+        }
+    } else {
+        l->same_n = 0;
+        l->same_at = v;
+    }
+    if (l->flat_n == 0) {
+        if (v > 2.27 && v < 12.6) {
+            flat_start(s, l, at, v);
+        }
+        return;
+    }
+    if (fabs(v - l->flat_at) > 0.01 * l->flat_at) {
+        flat_start(s, l, at, v);
+        return;
+    }
+    l->flat_n++;
+    l->flat_head += l->flat_n <= 16 ? v : 0;
+    l->flat_tail += (v - l->flat_tail) / 16;
+}
+
+static int uniform_count(double ln)
+{
+    for (unsigned i = 0; i < sizeof uniform / sizeof *uniform; i++) {
+        if (uniform[i].ln == ln) {
+            return uniform[i].n;
+        }
+    }
+    return 0;
+}
+
+void fr_flat_close(struct fr_series *s, struct fr_lane *l, bool at_end)
+{
+    uint32_t n = l->flat_n, same = l->same_n;
+    l->flat_n = l->same_n = 0;
+    if (!at_end || l->rl || l->bar) {
+        return;
+    }
+    double head = l->flat_head / 16, tail = l->flat_tail, middle = (head + tail) / 2;
+    if (n >= 30 && fabs(middle - l->flat_at) <= 0.004 * l->flat_at && fabs(head - tail) <= 0.0015 * l->flat_at) {
+        fr_pend(s, l, FR_FINDING_PLATEAU, l->flat, n, true, "loss stays at %.4g, which is ln(%d) = %.4g, for %u points: the output is uniform", middle,
+                uniform_count(l->flat_at), l->flat_at, n);
+    } else if (same >= 12) {
+        fr_pend(s, l, FR_FINDING_PLATEAU, l->same, same, true, "loss is %.6g to the last digit on %u lines in a row", l->same_at, same + 1);
+    }
+}
+
+void fr_trend_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
+{
+    if (l->n_good <= 5) {
+        l->begin_sum += v;
+    }
+    double a = l->n_trend < 16 ? 1.0 / (double)(l->n_trend + 1) : 1.0 / 16;
+    double d = v - l->smooth;
+    l->n_trend++;
+    l->smooth += a * d;
+    l->deviation += a * (fabs(d) - l->deviation);
+    if (l->n_trend < 8) {
+        l->best = l->smooth;
+        return;
+    }
+    if (l->smooth <= l->best) {
+        l->best = l->smooth;
+        l->rising = false;
+        return;
+    }
+    double limit = l->best + 0.15 * fabs(l->best) + l->deviation;
+    if (!l->rising) {
+        if (l->smooth > limit) {
+            l->rising = true;
+            l->rise_deviation = l->deviation - a * fabs(d);
+            l->rise = fr_mark_take(s, l->rise, at, v, l->good_step, l->best);
+        }
+    } else if (l->smooth < l->best + 0.08 * fabs(l->best)) {
+        l->rising = false;
+    }
+}
+
+void fr_trend_close(struct fr_series *s, struct fr_lane *l, bool at_end)
+{
+    bool rising = l->rising;
+    double best = l->best, end = l->smooth, over = end - best, deviation = l->rise_deviation;
+    uint64_t n = l->n_trend;
+    l->rising = false;
+    l->n_trend = 0;
+    l->smooth = l->deviation = 0;
+    if (!rising || n < 16 || l->rl) {
+        return;
+    }
+    bool apart = end >= 1.5 * best && over >= 0.75;
+    bool far = end >= 10 * best && end >= 2 * l->begin_sum / 5;
+    if (best <= 0 || over < 4 * deviation || (!apart && !far)) {
+        return;
+    }
+    fr_pend(s, l, FR_FINDING_DIVERGE, l->rise, 0, at_end, "the loss's running mean rose from its best %.4g to %.4g (%.1f x)", best, end, end / best);
+}
+
+void fr_eval_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
+{
+    double best = at->point->best;
+    best = isnan(best) || (l->n_good > 1 && l->best < best) ? l->best : best;
+    bool known = l->n_good > 1 || !isnan(at->point->best);
+    bool bad = known && !l->rl && best > 0 && v >= 1.5 * best && v - best >= 2;
+    if (bad && !l->rising) {
+        l->rising = true;
+        l->rise = fr_mark_take(s, l->rise, at, v, l->good_step, best);
+    } else if (!bad) {
+        l->rising = false;
+    }
+    l->best = l->n_good <= 1 || v < l->best ? v : l->best;
+}
+
+void fr_eval_close(struct fr_series *s, struct fr_lane *l, bool at_end)
+{
+    if (l->rising && l->rise != NULL) {
+        fr_pend(s, l, FR_FINDING_DIVERGE, l->rise, 1, at_end, "evaluation loss is %.4g against a best of %.4g (%.1f x)", l->rise->value,
+                l->rise->baseline, l->rise->value / l->rise->baseline);
+    }
+    l->rising = false;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane: what every value goes through. The hot path is a handful of compares and adds; statistics that cost (a median of the
+ * ring) are refreshed every few points, and detectors are entered only when a value leaves the cached limit. */
+#include "series/lane.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+struct fr_mark *fr_mark_take(struct fr_series *s, struct fr_mark *old, const struct fr_at *at, double value, int64_t good_step,
+                             double baseline)
+{
+    struct fr_mark *m = old;
+    if (m == NULL) {
+        m = fr_calloc(1, sizeof *m);
+        if (m == NULL) {
+            s->no_memory = true;
+            return NULL;
+        }
+        m->next = s->marks;
+        s->marks = m;
+    }
+    m->line = at->line;
+    m->offset = at->offset;
+    m->when = *at->when;
+    m->step = at->step;
+    m->good_step = good_step;
+    m->value = value;
+    m->baseline = baseline;
+    m->speaker = at->speaker;
+    m->n = (uint16_t)(at->text.n < FR_MARK_TEXT ? at->text.n : FR_MARK_TEXT);
+    memcpy(m->text, at->text.p, m->n);
+    return m;
+}
+
+struct fr_pending *fr_pend(struct fr_series *s, struct fr_lane *l, enum fr_finding_kind kind, const struct fr_mark *m, uint32_t n_bad,
+                           bool open, const char *note, ...)
+{
+    if (m == NULL || s->pending.n >= FR_PENDING_MAX) {
+        return NULL;
+    }
+    struct fr_pending *f = FR_PUSH(&s->pending);
+    if (f == NULL) {
+        s->no_memory = true;
+        return NULL;
+    }
+    f->lane = l;
+    f->mark = *m;
+    f->kind = (uint8_t)kind;
+    f->metric = l->metric;
+    f->last_line = l->last_line;
+    f->good_then = l->n_good;
+    f->n_bad = n_bad;
+    f->open = open;
+    va_list ap;
+    va_start(ap, note);
+    vsnprintf(f->note, sizeof f->note, note, ap);
+    va_end(ap);
+    return f;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double fr_median(double *v, unsigned n)
+{
+    if (n == 0) {
+        return NAN;
+    }
+    if (n <= FR_RING) { /* insertion sort: the common case, and qsort would cost more than the rest of a point */
+        for (unsigned i = 1; i < n; i++) {
+            double x = v[i];
+            unsigned k = i;
+            for (; k > 0 && v[k - 1] > x; k--) {
+                v[k] = v[k - 1];
+            }
+            v[k] = x;
+        }
+    } else {
+        qsort(v, n, sizeof *v, by_value);
+    }
+    return n % 2 != 0 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+/* Median and robust sigma (1.4826 x median absolute deviation) of the ring. */
+void fr_lane_baseline(struct fr_lane *l)
+{
+    double v[FR_RING];
+    unsigned n = l->ring_n;
+    memcpy(v, l->ring, n * sizeof *v);
+    l->typical = fr_median(v, n);
+    for (unsigned i = 0; i < n; i++) {
+        v[i] = fabs(v[i] - l->typical);
+    }
+    l->spread = 1.4826 * fr_median(v, n);
+    l->since_baseline = 0;
+    fr_level_limit(l);
+}
+
+static void push(struct fr_lane *l, double v)
+{
+    l->ring[l->ring_at] = v;
+    l->ring_at = (uint8_t)((l->ring_at + 1) % FR_RING);
+    l->ring_n += l->ring_n < FR_RING;
+    if (++l->since_baseline >= FR_RING || l->n_good <= FR_RING) {
+        fr_lane_baseline(l);
+    }
+}
+
+/* Every k-th value of the run, k doubling when the store is full: the same points whatever the machine. */
+static void keep(struct fr_lane *l, double v)
+{
+    if (l->keep_every == 0) {
+        l->keep_every = 1;
+    }
+    if ((l->n_good & (l->keep_every - 1)) != 0) {
+        return;
+    }
+    if (l->keep_n == FR_KEEP) {
+        for (unsigned i = 0; i < FR_KEEP / 2; i++) {
+            l->keep[i] = l->keep[2 * i + 1];
+        }
+        l->keep_n = FR_KEEP / 2;
+        l->keep_every *= 2;
+        if ((l->n_good & (l->keep_every - 1)) != 0) {
+            return;
+        }
+    }
+    l->keep[l->keep_n++] = v;
+}
+
+static void seen(struct fr_lane *l, const struct fr_at *at)
+{
+    l->n++;
+    l->last_line = at->line;
+    if (at->step >= 0) {
+        l->first_step = l->first_step < 0 ? at->step : l->first_step;
+        l->last_step = at->step;
+    }
+}
+
+static void good_loss(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at, double v)
+{
+    s->good_losses++;
+    if (l->rl) {
+        return; /* a policy loss has no level: it hovers around zero */
+    }
+    fr_zero_add(s, g, l, at, v);
+    if (l->zero_n != 0) {
+        return;
+    }
+    if (!l->bar) {
+        fr_flat_add(s, l, at, v);
+    }
+    bool normal = !fr_level_add(s, l, at, v);
+    fr_trend_add(s, l, at, v);
+    if (normal) {
+        push(l, v);
+    }
+}
+
+void fr_lane_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at, double v)
+{
+    seen(l, at);
+    l->last = v;
+    l->rl |= (at->point->flags & FR_POINT_RL) != 0;
+    l->bar |= (at->point->flags & FR_POINT_BAR) != 0;
+    if (!isfinite(v)) {
+        struct fr_lane *grad = g->lanes[FR_METRIC_GRAD_NORM];
+        if (grad != NULL && (l->metric == FR_METRIC_LOSS || l == grad)) {
+            grad->level.broke |= grad->level.open;
+        }
+        fr_bad_add(s, l, at, v, isnan(v) ? 0 : 1);
+        return;
+    }
+    l->n_good++;
+    fr_bad_good(l);
+    switch (l->metric) {
+    case FR_METRIC_LOSS:
+        good_loss(s, g, l, at, v);
+        break;
+    case FR_METRIC_GRAD_NORM:
+        if (!fr_level_add(s, l, at, v)) {
+            push(l, v);
+        }
+        break;
+    case FR_METRIC_STEP_TIME:
+    case FR_METRIC_THROUGHPUT:
+        v = l->metric == FR_METRIC_THROUGHPUT ? (v > 0 ? 1 / v : 0) : v; /* both as time, so that worse is more */
+        if (v > 0) {
+            if (l->n_good == 1) {
+                l->begin = fr_mark_take(s, NULL, at, v, -1, NAN);
+            }
+            fr_creep_add(s, l, at, v);
+            keep(l, v);
+            if (!fr_level_add(s, l, at, v)) {
+                push(l, v);
+            }
+        }
+        break;
+    case FR_METRIC_EVAL_LOSS:
+        fr_eval_add(s, l, at, v);
+        break;
+    default:
+        break;
+    }
+    if (at->step >= 0) {
+        l->good_step = at->step;
+    }
+}
+
+void fr_lane_missing(struct fr_series *s, struct fr_lane *l, const struct fr_at *at)
+{
+    seen(l, at);
+    l->last = NAN;
+    fr_bad_add(s, l, at, NAN, 2);
+}

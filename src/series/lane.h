@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane: one metric of one speaker in one dialect, and what its detectors remember. Private to src/series.
+ * Fixed size: a ring of the last good values, a few accumulators, and marks. A mark holds the line where a suspicion
+ * began; it is taken from the series' pool when a suspicion starts, so a healthy lane has none. */
+#ifndef FR_SERIES_LANE_H
+#define FR_SERIES_LANE_H
+
+#include "series/keys.h"
+#include "series/series.h"
+
+enum {
+    FR_RING = 16,          /* good values that make the baseline */
+    FR_MARK_TEXT = 480,    /* bytes kept of the line where something began */
+    FR_KEEP = 64,          /* reservoir: every k-th value of the whole run */
+    FR_SPEAKERS_MAX = 64,
+    FR_DIALECTS_MAX = 64,
+    FR_PENDING_MAX = 256,
+    FR_HARMLESS_MAX = 4 /* spikes, and scale searches, per lane */
+};
+
+struct fr_mark {
+    struct fr_mark *next; /* pool */
+    uint64_t line, offset;
+    struct fr_when when;
+    int64_t step, good_step; /* the step of the mark and of the last good point before it */
+    double value, baseline;
+    uint16_t speaker, n;
+    char text[FR_MARK_TEXT];
+};
+
+/* One point as the detectors see it. */
+struct fr_at {
+    const struct fr_point *point;
+    const struct fr_when *when;
+    uint64_t line, offset;
+    fr_sv text;
+    int64_t step; /* the point's, or that of the header line before it */
+    uint16_t speaker;
+};
+
+/* NaN, inf and left-out values: one machine each. */
+struct fr_bad_run {
+    struct fr_mark *first, *run; /* begin of the first run, and of the one that is open or was last */
+    uint32_t n_first, n_run, n_runs;
+    uint64_t last_line;
+    bool open;
+};
+
+/* A level shift upwards: open from the first value over the threshold until three values are normal again. */
+struct fr_shift {
+    struct fr_mark *mark, *recovery;
+    double base, limit, close, sum, peak, low;
+    uint32_t n_high, normal_run;
+    uint64_t last_line;
+    bool open;
+    bool broke; /* a NaN or inf followed while it was open */
+};
+
+/* The loss scale: a run of overflows and where it stands. */
+struct fr_scale {
+    struct fr_mark *mark;
+    double now, from, lowest; /* current value, value before the run, lowest in the run */
+    uint32_t n;               /* distinct reductions in the run */
+    uint64_t last_line, good_seen;
+    int64_t last_step;
+    uint32_t n_at_minimum;
+    bool known, open;
+};
+
+struct fr_lane {
+    uint8_t metric, ring_n, ring_at, keep_n;
+    bool rl, bar, crossed; /* crossed: a restart happened inside the open run */
+    uint16_t speaker;
+    uint64_t n, n_good, since_baseline;
+    int64_t first_step, last_step, good_step;
+    double last;
+    uint64_t last_line;
+
+    double ring[FR_RING];
+    double typical, spread, limit; /* median and robust sigma of the ring; over `limit` a level opens */
+
+    double smooth, deviation, best, begin_sum; /* exponential mean, mean absolute deviation, lowest mean, sum of the first five */
+    double rise_deviation;                     /* the deviation before the rise began */
+    uint64_t n_trend;
+    struct fr_mark *rise; /* where `smooth` last left `best` for good */
+    bool rising;
+
+    struct fr_mark *flat, *same; /* begin of the run near ln(n), and of identical values */
+    double flat_at, flat_head, flat_tail, same_at; /* flat_head: sum of the run's first 16; flat_tail: its exponential mean */
+    uint32_t flat_n, same_n;
+
+    struct fr_mark *zero; /* begin of the run of zeros */
+    double zero_base;
+    uint32_t zero_n, zero_exact;
+    uint64_t zero_line;
+    double before[3]; /* the last three values that were not zero, newest first */
+    uint8_t before_n;
+
+    struct fr_mark *begin; /* pace lanes: the first point */
+    struct fr_mark *creep; /* short series: steps that grow from an even start */
+    double creep_base, creep_last;
+    uint32_t creep_n;
+    bool creep_dead;
+
+    double keep[FR_KEEP];
+    uint64_t keep_every;
+
+    struct fr_bad_run bad[3]; /* NAN, INF, MISSING */
+    struct fr_shift level;
+    struct fr_scale scale;
+    uint8_t n_spikes, n_searches; /* harmless findings kept: a few tell the story */
+};
+
+/* The lanes of one speaker in one dialect, and its place in time. */
+struct fr_group {
+    uint16_t speaker;
+    uint8_t dialect;
+    int64_t step, max_step, interval; /* of the newest training point; interval between the last two */
+    double epoch;
+    int64_t batch;
+    uint32_t restarts;
+    struct fr_when first_when, last_when;
+    double gap_longest_s, gap_typical_s; /* between points, where their time is known */
+    struct fr_mark *gap_mark;
+    struct fr_lane *lanes[FR_METRIC_COUNT_];
+};
+
+struct fr_pending {
+    struct fr_lane *lane;
+    struct fr_mark mark;
+    uint8_t kind, metric;
+    uint64_t last_line, good_then; /* good points of the lane when it closed */
+    uint32_t n_bad;
+    bool open; /* still bad at the end of the series */
+    char note[200];
+};
+
+struct fr_series {
+    struct fr_who *speakers; /* names inside are owned copies */
+    char (*names)[2][64];
+    uint16_t n_speakers, cap_speakers, last_speaker;
+    bool full; /* more speakers than we follow */
+    struct fr_group *groups[FR_SPEAKERS_MAX][FR_DIALECTS_MAX];
+    struct fr_mark *marks;
+    FR_VEC(struct fr_pending) pending;
+    uint64_t points, good_losses; /* finite loss points of any lane: what "training goes on" means to the loss scale */
+    int64_t last_step, max_step;
+    bool no_memory;
+};
+
+/* A mark filled from `at`, reusing `old` when there is one; NULL without memory (flagged, the finding is lost). */
+struct fr_mark *fr_mark_take(struct fr_series *s, struct fr_mark *old, const struct fr_at *at, double value, int64_t good_step,
+                             double baseline);
+
+/* Keeps a finding; it gets its final `terminal` and `n_after_good` at the end of the series. note: a printf format. */
+__attribute__((format(printf, 7, 8))) struct fr_pending *fr_pend(struct fr_series *s, struct fr_lane *l, enum fr_finding_kind kind,
+                                                                 const struct fr_mark *m, uint32_t n_bad, bool open, const char *note, ...);
+
+double fr_median(double *v, unsigned n); /* reorders v */
+void fr_lane_baseline(struct fr_lane *l);
+void fr_lane_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at, double v);
+void fr_lane_missing(struct fr_series *s, struct fr_lane *l, const struct fr_at *at);
+
+/* Detectors. *_add: a new point; *_close: at a restart (open = false) or at the end (open = true). */
+void fr_bad_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v, int which);
+void fr_bad_good(struct fr_lane *l);
+void fr_bad_finish(struct fr_series *s, struct fr_lane *l);
+void fr_zero_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at, double v);
+void fr_zero_close(struct fr_series *s, struct fr_group *g, struct fr_lane *l, bool at_end);
+
+void fr_level_limit(struct fr_lane *l);
+bool fr_level_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v); /* true: v is not normal */
+void fr_level_close(struct fr_series *s, struct fr_lane *l, bool at_end);
+void fr_trend_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
+void fr_trend_close(struct fr_series *s, struct fr_lane *l, bool at_end);
+void fr_flat_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
+void fr_flat_close(struct fr_series *s, struct fr_lane *l, bool at_end);
+void fr_eval_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
+
+void fr_scale_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v, bool has_value);
+void fr_scale_close(struct fr_series *s, struct fr_lane *l, bool at_end);
+
+void fr_creep_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
+void fr_creep_close(struct fr_series *s, struct fr_lane *l, bool at_end);
+void fr_eval_close(struct fr_series *s, struct fr_lane *l, bool at_end);
+void fr_pace_finish(struct fr_series *s);
+
+#endif

@@ -1,0 +1,1 @@
+fr_test(test_series_dialects SOURCES unit/test_series_dialects.c LIBS fr_series)
