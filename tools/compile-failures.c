@@ -241,6 +241,7 @@ static int run(const char *dir, const char *out_dir, struct fr_arena *arena, str
         return rc;
     }
     rc = fr_database_compile(&lib, arena, &complain, &rules.database, &rules.database_size, err);
+    fr_captures_check(&lib, &complain);
     if (complain.errors > 0) {
         return fr_err_set(err, FR_SYNTAX, "%u errors in the failure files", complain.errors);
     }

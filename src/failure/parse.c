@@ -231,7 +231,7 @@ static void get_signal(struct parser *p, const struct fr_yaml *v, struct fr_sign
     if (is_metric == (s->literals != NULL)) {
         BAD(p, v, "signal '%.60s' needs either 'literal' or 'metric'", s->id);
     } else if (!is_metric) {
-        check_literals(p, v, s);
+        check_literals(p, fr_yaml_get(v, "literal"), s);
     } else if (s->regex != NULL || s->none_of != NULL || s->n_captures != 0) {
         BAD(p, v, "signal '%.60s': 'regex', 'not' and 'captures' need a 'literal'", s->id);
     }

@@ -115,9 +115,11 @@ static int load(struct loader *l, yaml_event_t *event, int depth, struct fr_yaml
         yaml_event_delete(event);
     } else if (rc == 0 && (event->type == YAML_SEQUENCE_START_EVENT ||
                            event->type == YAML_MAPPING_START_EVENT)) {
-        node->kind = event->type == YAML_MAPPING_START_EVENT ? FR_YAML_MAP : FR_YAML_LIST;
+        const bool is_map = event->type == YAML_MAPPING_START_EVENT;
+        const bool anchored = (is_map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor) != NULL;
+        node->kind = is_map ? FR_YAML_MAP : FR_YAML_LIST;
         yaml_event_delete(event);
-        rc = load_children(l, node, depth);
+        rc = anchored ? fail(l, line, "anchors are not allowed") : load_children(l, node, depth);
     } else {
         yaml_event_delete(event);
         if (rc == 0) {

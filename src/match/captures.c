@@ -42,6 +42,27 @@ static struct fr_captures *compile(const struct fr_signal *signal)
     return c;
 }
 
+void fr_captures_check(const struct fr_library *lib, struct fr_complain *complain)
+{
+    for (uint32_t k = 0; k < lib->n_signals; k++) {
+        const struct fr_signal *signal = &lib->signals[k];
+        for (uint16_t i = 0; i < signal->n_captures; i++) {
+            int why = 0;
+            PCRE2_SIZE at = 0;
+            const char *regex = signal->captures[i].regex;
+            pcre2_code *code = pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED, 0, &why, &at, NULL);
+            if (code == NULL) {
+                PCRE2_UCHAR text[160] = "";
+                pcre2_get_error_message(why, text, sizeof text);
+                fr_complain(complain, FR_COMPLAINT_ERROR, lib->failures[signal->failure].path, 0,
+                            "signal '%s': capture '%s': %s at byte %zu", signal->id, signal->captures[i].name,
+                            (const char *)text, (size_t)at);
+            }
+            pcre2_code_free(code);
+        }
+    }
+}
+
 void fr_captures_free(struct fr_scanner *s)
 {
     for (uint32_t k = 0; k < s->rules->library->n_signals; k++) {

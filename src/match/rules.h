@@ -78,6 +78,8 @@ int fr_rules_build(const struct fr_library *lib, struct fr_hooks hooks, struct f
  * does not compile is reported through complain, and then the result is -FR_SYNTAX. compile.c, needs Vectorscan's compiler */
 int fr_database_compile(const struct fr_library *lib, struct fr_arena *arena, struct fr_complain *complain,
                         const unsigned char **ret, size_t *ret_n, struct fr_err *err);
+/* Complains about every capture that PCRE2 does not take. captures.c */
+void fr_captures_check(const struct fr_library *lib, struct fr_complain *complain);
 /* The unpacked database, made at the first call. rules.c */
 int fr_rules_database(const struct fr_rules *r, void **ret, struct fr_err *err);
 

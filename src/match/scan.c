@@ -314,3 +314,26 @@ int fr_scan(struct fr_scanner *s, fr_sv chunk, uint64_t offset, uint64_t first_l
     }
     return c.mode;
 }
+
+/* ---- one signal ---- */
+
+struct wanted {
+    uint16_t signal;
+    bool fired;
+};
+
+static int look_for(void *ctx, const struct fr_hit *hit)
+{
+    struct wanted *w = ctx;
+    for (uint16_t i = 0; i < hit->n_signals; i++) {
+        w->fired |= hit->signals[i] == w->signal;
+    }
+    return FR_SCAN_HITS;
+}
+
+int fr_scan_fires(struct fr_scanner *s, uint16_t signal, fr_sv text)
+{
+    struct wanted w = {signal, false};
+    const int rc = fr_scan(s, text, 0, 1, FR_SCAN_HITS, look_for, &w, NULL);
+    return rc < 0 ? rc : w.fired;
+}

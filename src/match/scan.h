@@ -52,6 +52,9 @@ typedef int (*fr_hit_fn)(void *ctx, const struct fr_hit *hit);
 int fr_scan(struct fr_scanner *s, fr_sv chunk, uint64_t offset, uint64_t first_line, int mode, fr_hit_fn fn, void *ctx,
             uint64_t *ret_newlines);
 
+/* Whether a text signal fires on some line of text: 1 or 0, negative on failure. For lint and tests. */
+int fr_scan_fires(struct fr_scanner *s, uint16_t signal, fr_sv text);
+
 /* Captures of one confirmed signal on one line, with PCRE2 under match limits. Views into text (or copies of it). Returns the number filled. */
 int fr_scan_captures(struct fr_scanner *s, uint16_t signal, fr_sv text, struct fr_cap *ret, int max);
 

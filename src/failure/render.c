@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* render: the answer first, then what to do, then the explanation is where the file has it. */
+#include "failure/render.h"
+
+#include "failure/page.h"
+
+#include <stdio.h>
+
+fr_sv fr_body_section(const char *body, const char *heading)
+{
+    fr_sv rest = fr_sv_z(body), line;
+    const char *begin = NULL;
+    const fr_sv want = fr_sv_z(heading);
+    while (fr_page_line(&rest, &line)) {
+        if (!fr_sv_starts(line, FR_SV("## "))) {
+            continue;
+        }
+        if (begin != NULL) {
+            return fr_sv_trim(fr_sv_range(begin, line.p));
+        }
+        if (fr_sv_eq(fr_sv_trim(fr_sv_skip(line, 3)), want)) {
+            begin = rest.p;
+        }
+    }
+    return begin != NULL ? fr_sv_trim(fr_sv_range(begin, rest.p)) : FR_SV_NONE;
+}
+
+static void heading(struct fr_page *p, const char *text)
+{
+    fr_page_heading(p, fr_sv_z(text));
+}
+
+static void items(struct fr_page *p, const char *title, const char *const *list, bool numbered)
+{
+    if (list == NULL || *list == NULL) {
+        return;
+    }
+    heading(p, title);
+    for (int i = 1; *list != NULL; list++, i++) {
+        char lead[16];
+        snprintf(lead, sizeof lead, numbered ? "  %d. " : "  - ", i);
+        fr_page_wrap(p, lead, fr_sv_z(*list));
+    }
+}
+
+static void words(struct fr_page *p, const char *title, const char *const *list)
+{
+    if (list == NULL || *list == NULL) {
+        return;
+    }
+    FR_AUTO(fr_buf) all = FR_BUF_INIT(1u << 16);
+    for (int i = 0; list[i] != NULL; i++) {
+        fr_buf_addz(&all, i > 0 ? ", " : "");
+        fr_buf_addz(&all, list[i]);
+    }
+    heading(p, title);
+    fr_page_wrap(p, "  ", fr_buf_sv(&all));
+}
+
+static void command(struct fr_page *p, const char *text)
+{
+    fr_buf_addz(p->out, p->color ? "  $ " FR_PAGE_CODE : "  $ ");
+    struct fr_page plain = {p->out, 100000, false}; /* a command is never wrapped: it is copied */
+    fr_page_wrap(&plain, "", fr_sv_z(text));
+    if (p->color) {
+        fr_buf_addz(p->out, FR_PAGE_OFF);
+    }
+}
+
+static void quoted(struct fr_page *p, const char *lead, const char *const *list)
+{
+    for (; list != NULL && *list != NULL; list++) {
+        fr_page_wrap(p, lead, fr_sv_z(*list));
+    }
+}
+
+static void fix(struct fr_page *p, const struct fr_failure *f)
+{
+    heading(p, "Fix");
+    fr_page_wrap(p, "  first:     ", fr_sv_z(f->fix_primary));
+    if (f->fix_fallback[0] != '\0') {
+        fr_page_wrap(p, "  otherwise: ", fr_sv_z(f->fix_fallback));
+    }
+    if (f->fix_emergency[0] != '\0') {
+        fr_page_wrap(p, "  emergency: ", fr_sv_z(f->fix_emergency));
+    }
+}
+
+static void verify(struct fr_page *p, const struct fr_failure *f)
+{
+    heading(p, "Verify");
+    command(p, f->verify_command);
+    quoted(p, "  must show:     ", f->verify_expect);
+    quoted(p, "  must not show: ", f->verify_absent);
+}
+
+static void top(struct fr_page *p, const struct fr_failure *f)
+{
+    if (p->color) {
+        fr_buf_addz(p->out, FR_PAGE_BOLD);
+    }
+    struct fr_page plain = {p->out, p->width, false};
+    fr_page_wrap(&plain, "", fr_sv_z(f->title));
+    if (p->color) {
+        fr_buf_addz(p->out, FR_PAGE_OFF FR_PAGE_DIM);
+    }
+    fr_buf_printf(p->out, "%s   %s, %s, %s layer   owner: %s   action: %s%s\n\n", f->id, f->category, f->severity,
+                  f->layer, f->owner, fr_action_name(f->action), p->color ? FR_PAGE_OFF : "");
+}
+
+/* The body without the section that was already shown. */
+static void rest_of_body(struct fr_page *p, const struct fr_failure *f, fr_sv shown)
+{
+    const fr_sv body = fr_sv_z(f->body);
+    if (shown.n == 0) {
+        fr_page_body(p, body);
+        return;
+    }
+    fr_page_body(p, fr_sv_range(shown.p + shown.n, body.p + body.n));
+}
+
+static void recognised(struct fr_page *p, const struct fr_library *lib, const struct fr_failure *f)
+{
+    if (f->n_signals == 0) {
+        return;
+    }
+    heading(p, "Recognised by");
+    for (uint16_t i = 0; i < f->n_signals; i++) {
+        const struct fr_signal *s = &lib->signals[f->first_signal + i];
+        FR_AUTO(fr_buf) text = FR_BUF_INIT(4096);
+        if (s->metric >= 0) {
+            fr_buf_printf(&text, "%s: %s is %s (%s)", s->id, fr_metric_name((enum fr_metric)s->metric),
+                          fr_finding_name((enum fr_finding_kind)s->finding), fr_role_name(s->role));
+        } else {
+            fr_buf_printf(&text, "%s: `%s` (%s)", s->id, s->literals[0], fr_role_name(s->role));
+        }
+        fr_page_wrap(p, "  - ", fr_buf_sv(&text));
+    }
+}
+
+void fr_page_text(const struct fr_library *lib, const struct fr_failure *f, const struct fr_page_options *o,
+                  struct fr_buf *out)
+{
+    const int width = o->width > 0 ? o->width : 100;
+    struct fr_page p = {out, width < 40 ? 40 : width > 200 ? 200 : width, o->color};
+    const fr_sv quick = fr_body_section(f->body, "Quick answer");
+    top(&p, f);
+    fr_page_wrap(&p, "", quick);
+    fix(&p, f);
+    items(&p, "How to confirm", f->confirm, true);
+    verify(&p, f);
+    if (o->brief) {
+        return;
+    }
+    rest_of_body(&p, f, quick);
+    items(&p, "Prevent", f->prevent, false);
+    recognised(&p, lib, f);
+    words(&p, "Related", f->related);
+    items(&p, "References", f->refs, false);
+}
+
+/* ---- Markdown ---- */
+
+static void md_items(struct fr_buf *out, const char *title, const char *const *list, const char *mark)
+{
+    if (list == NULL || *list == NULL) {
+        return;
+    }
+    fr_buf_printf(out, "\n## %s\n\n", title);
+    for (; *list != NULL; list++) {
+        fr_buf_printf(out, "%s%s\n", mark, *list);
+    }
+}
+
+static void md_literals(struct fr_buf *out, const char *what, const char *const *list)
+{
+    for (; list != NULL && *list != NULL; list++) {
+        const char *tick = strchr(*list, '`') != NULL ? "``" : "`";
+        fr_buf_printf(out, "- %s %s%s%s\n", what, tick, *list, tick);
+    }
+}
+
+void fr_page_markdown(const struct fr_library *lib, const struct fr_failure *f, struct fr_buf *out)
+{
+    (void)lib;
+    fr_buf_printf(out, "# %s\n\n`%s` - %s, %s, %s layer; owner %s; action **%s**\n\n", f->title, f->id, f->category,
+                  f->severity, f->layer, f->owner, fr_action_name(f->action));
+    fr_buf_add(out, fr_sv_trim(fr_sv_z(f->body)));
+    fr_buf_addc(out, '\n');
+    md_items(out, "How to confirm", f->confirm, "1. ");
+    fr_buf_printf(out, "\n## Fix\n\n- **first:** %s\n", f->fix_primary);
+    if (f->fix_fallback[0] != '\0') {
+        fr_buf_printf(out, "- **otherwise:** %s\n", f->fix_fallback);
+    }
+    if (f->fix_emergency[0] != '\0') {
+        fr_buf_printf(out, "- **emergency:** %s\n", f->fix_emergency);
+    }
+    fr_buf_printf(out, "\n## Verify\n\n```\n%s\n```\n", f->verify_command);
+    if (f->verify_expect[0] != NULL || f->verify_absent[0] != NULL) {
+        fr_buf_addc(out, '\n');
+    }
+    md_literals(out, "must show", f->verify_expect);
+    md_literals(out, "must not show", f->verify_absent);
+    md_items(out, "Prevent", f->prevent, "- ");
+    md_items(out, "Related", f->related, "- ");
+    md_items(out, "References", f->refs, "- ");
+}
