@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host_label: "node07: text" of pdsh, clush and DeepSpeed's pdsh runner. Any word may stand before a colon, so only names
+ * that look like a machine are taken: a known stem and a number, and nothing else peeled before. Also "rank0[77][Main]: ". */
+#include "format/dialect.h"
+
+static bool looks_like_host(fr_sv name)
+{
+    static const char *const stems[] = {"node", "host", "worker-", "gpu-", "nid", "compute", "dgx", "h100-", "a100-", "ip-10-", "ip-172-",
+                                        "ip-192-", "slurm", "gpunode", "cn-", "algo-", "hgx", "gb200-", "b200-"};
+    if (name.n < 3 || name.n > 64 || !fr_is_digit(name.p[name.n - 1])) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
+        if (fr_sv_starts(name, fr_sv_z(stems[i]))) {
+            return true;
+        }
+    }
+    size_t digits = 0; /* gpu07, cn042: two digits at least, so that "gpu0: " stays text */
+    while (digits < name.n && fr_is_digit(name.p[name.n - 1 - digits])) {
+        digits++;
+    }
+    return digits >= 2 && (fr_sv_starts(name, FR_SV("gpu")) || fr_sv_starts(name, FR_SV("cn")));
+}
+
+/* composer: "rank0[4242][MainThread]: INFO: composer.trainer: text" */
+static bool peel_composer(struct fr_record *rec)
+{
+    fr_sv at = rec->text, thread;
+    int32_t rank = -1;
+    uint64_t pid = 0;
+    if (!fr_lex_lit(&at, "rank") || !fr_lex_index(&at, &rank) || !fr_lex_char(&at, '[') || !fr_lex_digits(&at, 1, 10, &pid) ||
+        !fr_lex_lit(&at, "][") || !fr_lex_until(&at, ']', &thread) || !fr_lex_char(&at, ':')) {
+        return false;
+    }
+    rec->who.rank = rank;
+    rec->who.pid = (int64_t)pid;
+    fr_rec_move(rec, at);
+    return true;
+}
+
+static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
+{
+    (void)ctx;
+    fr_sv at = rec->text, name;
+    if (at.p[0] == 'r' && peel_composer(rec)) {
+        return true;
+    }
+    if (rec->who.node.n > 0 || rec->who.rank >= 0 || rec->level != FR_LEVEL_NONE || !fr_lex_name(&at, &name) ||
+        !fr_lex_lit(&at, ": ") || !looks_like_host(name)) {
+        return false;
+    }
+    rec->who.node = name;
+    rec->text = at;
+    return true;
+}
+
+static const struct fr_format_sample samples[] = {
+    {"node07: Traceback (most recent call last):", "node=node07 text=\"Traceback (most recent call last):\""},
+    {"worker-1:   File \"a.py\", line 2, in f", "node=worker-1 text=\"  File \\\"a.py\\\", line 2, in f\""},
+    {"gpu0: NVIDIA H100", "node=-"},
+    {"layer3: weight", "node=-"},
+    {"2024-01-02 03:04:05,678: rank0[4242][MainThread]: INFO: composer.trainer: text", "rank=0 pid=4242 level=info"},
+    {NULL, NULL}};
+
+const struct fr_format fr_format_host_label = {
+    .name = "host_label", .summary = "pdsh and clush host labels, composer", .peel = peel, .samples = samples};

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rank_tag: "[rank3]: " of torch's exception hook and c10d (global rank), "[RANK 3] ", "[rank: 3] " of Lightning.
+ * "[rank3]:" with text right behind it that is no c10d prefix is torchrun's tee prefix with --role rank: a local rank. */
+#include "format/dialect.h"
+
+static bool is_c10(fr_sv at)
+{
+    return fr_lex_peek(at, 0) == '[' && fr_level_letter(fr_lex_peek(at, 1)) != FR_LEVEL_NONE &&
+           (fr_lex_peek(at, 2) == ' ' || fr_is_digit(fr_lex_peek(at, 2)));
+}
+
+/* Python indents by even numbers, so an odd number of spaces holds the hook's own one. */
+static bool is_hook(fr_sv at)
+{
+    size_t spaces = 0;
+    while (spaces < at.n && at.p[spaces] == ' ') {
+        spaces++;
+    }
+    return spaces % 2 == 1;
+}
+
+static bool peel_tag(struct fr_record *rec)
+{
+    fr_sv at = fr_sv_skip(rec->text, 5);
+    int32_t rank = -1;
+    if (!fr_lex_index(&at, &rank) || !fr_lex_char(&at, ']')) {
+        return false;
+    }
+    if (!fr_lex_char(&at, ':')) {
+        if (at.n > 0 && at.p[0] != ' ') {
+            return false;
+        }
+        rec->who.rank = rank;
+        fr_rec_move(rec, at);
+        return true;
+    }
+    if (is_c10(at) || is_hook(at)) {
+        rec->who.rank = rank;
+        fr_rec_move(rec, at);
+    } else {
+        rec->who.local_rank = rank;
+        rec->text = at;
+    }
+    return true;
+}
+
+/* "[RANK 3] text", "[RANK3] text", "[rank: 3] text", "[rank 3] text", "[Global Rank 3] text" */
+static bool peel_words(struct fr_record *rec)
+{
+    fr_sv at = fr_sv_skip(rec->text, 1);
+    int32_t rank = -1;
+    if (!fr_lex_lit(&at, "rank: ") && !fr_lex_lit(&at, "rank=") && !fr_lex_lit(&at, "rank ") && !fr_lex_lit(&at, "RANK ") &&
+        !fr_lex_lit(&at, "RANK") && !fr_lex_lit(&at, "Global Rank ") && !fr_lex_lit(&at, "rank:")) {
+        return false;
+    }
+    if (!fr_lex_index(&at, &rank) || !fr_lex_char(&at, ']')) {
+        return false;
+    }
+    (void)fr_lex_char(&at, ':');
+    if (at.n > 0 && at.p[0] != ' ') {
+        return false;
+    }
+    rec->who.rank = rank;
+    fr_rec_move(rec, at);
+    return true;
+}
+
+static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
+{
+    (void)ctx;
+    if (fr_sv_starts(rec->text, FR_SV("[rank")) && fr_is_digit(fr_lex_peek(rec->text, 5))) {
+        return peel_tag(rec);
+    }
+    return peel_words(rec);
+}
+
+static const struct fr_format_sample samples[] = {
+    {"[rank7]: Traceback (most recent call last):", "rank=7 local_rank=- text=\"Traceback (most recent call last):\""},
+    {"[rank7]:     loss = model(x)", "rank=7 text=\"    loss = model(x)\""},
+    {"[rank0]:[rank9]: KeyError: 'y'", "local_rank=0 rank=9"},
+    {"[rank0]:  File \"a.py\", line 1, in f", "local_rank=0 rank=- text=\"  File \\\"a.py\\\", line 1, in f\""},
+    {"[rank0]:[titan] 2026-01-02 03:04:05,123 - root - INFO - step: 10  loss:  7.1",
+     "local_rank=0 rank=- level=info time=2026-01-02T03:04:05.123 text=\"step: 10  loss:  7.1\""},
+    {"[RANK 1] loading", "rank=1 text=loading"},
+    {"[rank: 5] Received SIGTERM: 15", "rank=5 text=\"Received SIGTERM: 15\""},
+    {"[Rank 5] Some NCCL operations have failed", "rank=- pg_rank=5"},
+    {"[ranked] list", "rank=-"},
+    {NULL, NULL}};
+
+const struct fr_format fr_format_rank_tag = {
+    .name = "rank_tag", .summary = "[rank3]: (global rank), [RANK 3], [rank: 3]", .peel = peel, .samples = samples};

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* segment: one physical line may hold the text of several writers: '\r' bars, launchers that glue a second rank's output to
+ * an unfinished line, c10d and kernel lines behind a progress bar. Only unmistakable beginnings cut, and never between two
+ * prefixes of the same writer: what precedes a cut must be more than prefixes. */
+#include "format/peel.h"
+
+/* "[default3]:", "[rank3]:" at p; role: the tag name that the line itself begins with, if any. */
+static bool tag_at(fr_sv s, fr_sv role)
+{
+    fr_sv name;
+    uint64_t n = 0;
+    s = fr_sv_skip(s, 1);
+    size_t i = 0;
+    while (i < s.n && i < 32 && (fr_is_lower(s.p[i]) || s.p[i] == '_')) {
+        i++;
+    }
+    name = fr_sv_head(s, i);
+    s = fr_sv_skip(s, i);
+    if (i == 0 || !fr_lex_digits(&s, 1, 6, &n) || !fr_lex_lit(&s, "]:")) {
+        return false;
+    }
+    return fr_sv_eq(name, FR_SV("default")) || fr_sv_eq(name, FR_SV("rank")) || fr_sv_eq(name, FR_SV("trainer")) ||
+           fr_sv_eq(name, FR_SV("worker")) || (role.n > 0 && fr_sv_eq(name, role));
+}
+
+/* "[E ProcessGroupNCCL.cpp:458] ", "[W808 04:21:41.160918398 socket.cpp:426] " */
+static bool c10_at(fr_sv s)
+{
+    struct fr_when when;
+    fr_sv file;
+    s = fr_sv_skip(s, 1);
+    if (s.n < 8 || fr_level_letter(s.p[0]) == FR_LEVEL_NONE) {
+        return false;
+    }
+    s = fr_sv_skip(s, 1);
+    if (fr_is_digit(s.p[0]) && !fr_stamp_glog(&s, 2000, &when)) {
+        return false;
+    }
+    uint64_t line = 0;
+    return fr_lex_char(&s, ' ') && fr_lex_name(&s, &file) && fr_sv_chr(file, '.') != FR_NPOS && fr_lex_char(&s, ':') &&
+           fr_lex_digits(&s, 1, 6, &line) && fr_lex_lit(&s, "] ");
+}
+
+/* "[ 4502.694381] " */
+static bool boot_at(fr_sv s)
+{
+    struct fr_when when;
+    s = fr_sv_skip(s, 1);
+    (void)fr_lex_spaces(&s);
+    return fr_stamp_boot(&s, &when) && when.resolution_ns == 1000 && fr_lex_lit(&s, "] ");
+}
+
+/* "(Name pid=123", "(Name[rank=8] pid=1, ip=...) ", "(pid=123) " */
+static bool actor_at(fr_sv s)
+{
+    size_t end = fr_sv_chr(fr_sv_head(s, 160), ')');
+    if (end == FR_NPOS) {
+        return false;
+    }
+    fr_sv inside = fr_sv_head(s, end);
+    size_t pid = fr_sv_find(inside, FR_SV("pid="));
+    return pid != FR_NPOS && (pid == 1 || inside.p[pid - 1] == ' ') && fr_is_digit(fr_lex_peek(inside, pid + 4)) &&
+           fr_sv_chr(inside, '(') == 0 && fr_sv_chr(fr_sv_skip(inside, 1), '(') == FR_NPOS;
+}
+
+/* "E1130 14:52:02.024000 27144 torch/...": an agent's or glog line behind something without newline. */
+static bool glog_at(fr_sv s)
+{
+    struct fr_when when;
+    if (!fr_is_digit(fr_lex_peek(s, 1)) || fr_level_letter(s.p[0]) == FR_LEVEL_NONE) {
+        return false;
+    }
+    s = fr_sv_skip(s, 1);
+    return fr_stamp_glog(&s, 2000, &when) && fr_lex_peek(s, 0) == ' ' && fr_sv_has(fr_sv_head(s, 160), FR_SV("] "));
+}
+
+static bool logging_at(fr_sv s)
+{
+    return fr_sv_starts(s, FR_SV("WARNING:torch.")) || fr_sv_starts(s, FR_SV("ERROR:torch.")) ||
+           fr_sv_starts(s, FR_SV("INFO:torch.")) || fr_sv_starts(s, FR_SV("CRITICAL:torch."));
+}
+
+static bool begins_writer(fr_sv s, fr_sv role)
+{
+    switch (s.p[0]) {
+    case '[':
+        return tag_at(s, role) || c10_at(s) || boot_at(s);
+    case '(':
+        return actor_at(s);
+    case 'W':
+    case 'E':
+    case 'I':
+    case 'F':
+    case 'C':
+        return glog_at(s) || logging_at(s);
+    default:
+        return false;
+    }
+}
+
+/* Nothing but prefixes and white space. */
+static bool only_prefixes(fr_sv head)
+{
+    char clean[512];
+    const struct fr_peel_ctx ctx = {.scratch = NULL, .year = 2000};
+    struct fr_record rec = {.line = head, .text = head, .who = FR_WHO_NONE};
+    if (fr_peel_has_ansi(head)) {
+        if (head.n > sizeof clean) {
+            return false;
+        }
+        rec.text = (fr_sv){clean, fr_peel_strip_ansi(head, clean)};
+    }
+    fr_peel_prefixes(&ctx, &rec);
+    return fr_sv_trim(rec.text).n == 0;
+}
+
+static fr_sv own_role(fr_sv s)
+{
+    size_t i = 1;
+    while (i < s.n && i < 32 && (fr_is_lower(s.p[i]) || s.p[i] == '_')) {
+        i++;
+    }
+    return s.n > 2 && s.p[0] == '[' && i > 1 && fr_is_digit(fr_lex_peek(s, i)) ? fr_sv_range(s.p + 1, s.p + i) : FR_SV_NONE;
+}
+
+static size_t cut_at(fr_sv s)
+{
+    fr_sv role = own_role(s);
+    bool is_json = s.p[0] == '{' && (fr_lex_peek(s, 1) == '"');
+    for (size_t i = 1; i < s.n; i++) {
+        char c = s.p[i];
+        if (c == '\r') {
+            return i;
+        }
+        bool may = c == '[' || c == '(' || (fr_is_upper(c) && strchr("WEIFC", c) != NULL);
+        if (may && !is_json && begins_writer(fr_sv_skip(s, i), role) && !only_prefixes(fr_sv_head(s, i))) {
+            return i;
+        }
+    }
+    return s.n;
+}
+
+bool fr_segment_next(fr_sv *rest, fr_sv *ret_segment)
+{
+    while (rest->n > 0) {
+        size_t cut = rest->p[0] == '\r' ? 0 : cut_at(*rest);
+        fr_sv piece = fr_sv_head(*rest, cut);
+        *rest = fr_sv_skip(*rest, fr_lex_peek(*rest, cut) == '\r' ? cut + 1 : cut);
+        if (fr_sv_trim(piece).n > 0) {
+            *ret_segment = piece;
+            return true;
+        }
+    }
+    return false;
+}

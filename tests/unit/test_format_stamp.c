@@ -1,0 +1,2 @@
+#include "support/t.h"
+int main(void) { return t_run(); }
