@@ -4,7 +4,7 @@
 #include "report/escape.h"
 #include "report/picture.h"
 
-#include "failure/library.h"
+#include "failure/render.h"
 
 #include <inttypes.h>
 
@@ -238,7 +238,7 @@ static void engineer(struct page *p, const struct fr_report *r, const struct fr_
         quote(p, &in->evidence.v[i], i == 0 ? "<pre class=\"first\">" : "<pre>");
     }
     tagged(p, "<h2>Why this one first</h2>\n<p>", in->why_first, "</p>\n");
-    tagged(p, "<h2>What it is</h2>\n<p>", fr_words_section(in->failure, "Quick answer"), "</p>\n");
+    tagged(p, "<h2>What it is</h2>\n<p>", fr_body_section(in->failure->body, "Quick answer"), "</p>\n");
     do_now(p, in);
     victims(p, in);
     ruled_out(p, in);

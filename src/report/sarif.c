@@ -3,7 +3,7 @@
 #include "report/tree.h"
 #include "report/words.h"
 
-#include "failure/library.h"
+#include "failure/render.h"
 #include "faultrank/faultrank.h"
 
 #define RELATED_MAX 64 /* viewers show a list; thousands of victims say no more than some */
@@ -52,7 +52,7 @@ static json_t *rule(const struct fr_incident *in)
 {
     json_t *o = json_object(), *properties = json_object(), *tags = json_array();
     const struct fr_failure *f = in->failure;
-    fr_sv quick = fr_words_section(f, "Quick answer");
+    fr_sv quick = fr_body_section(f->body, "Quick answer");
     FR_AUTO(fr_buf) help = FR_BUF_INIT(0);
     fr_tree_str(o, "id", in->cls);
     fr_tree_set(o, "shortDescription", text_object(in->title.n > 0 ? in->title : in->cls));

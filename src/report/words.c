@@ -3,8 +3,6 @@
 #include "report/words.h"
 
 #include "base/utf8.h"
-#include "failure/library.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -341,26 +339,6 @@ int64_t fr_words_idle(const struct fr_report *r, const struct fr_incident *in)
         return -1;
     }
     return (last - w->ns) / FR_NS_PER_S;
-}
-
-fr_sv fr_words_section(const struct fr_failure *f, const char *heading)
-{
-    fr_sv rest = fr_sv_z(f != NULL ? f->body : NULL), line;
-    bool found = false;
-    const char *begin = NULL, *end = NULL;
-    while (rest.n > 0) {
-        fr_sv_cut(rest, '\n', &line, &rest);
-        if (fr_sv_starts(line, FR_SV("## "))) {
-            if (found) {
-                break;
-            }
-            found = fr_sv_eq(fr_sv_trim(fr_sv_skip(line, 3)), fr_sv_z(heading));
-            begin = end = line.p + line.n;
-        } else if (found) {
-            end = line.p + line.n;
-        }
-    }
-    return found ? fr_sv_trim(fr_sv_range(begin, end)) : FR_SV_NONE;
 }
 
 const char *fr_words_owner(fr_sv owner)

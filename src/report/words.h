@@ -53,8 +53,6 @@ void fr_words_input(struct fr_buf *b, const struct fr_report *r);
 void fr_words_steps(struct fr_buf *b, const struct fr_incident *in);
 /* Seconds from the beginning of the incident to the last sign of life of any lane; -1 unknown. */
 int64_t fr_words_idle(const struct fr_report *r, const struct fr_incident *in);
-/* The text of "## heading" of a failure's page, without the heading; empty when absent. */
-fr_sv fr_words_section(const struct fr_failure *f, const char *heading);
 const char *fr_words_owner(fr_sv owner); /* "the machine learning team" */
 bool fr_words_many(const struct fr_report *r); /* the run has more than one rank */
 
