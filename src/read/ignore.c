@@ -59,7 +59,7 @@ const char *fr_ignore_file(fr_sv base)
 
 const char *fr_ignore_folder(fr_sv base)
 {
-    if (base.n > 0 && base.p[0] == '.') {
+    if (base.n > 0 && base.p[0] == '.' && !fr_sv_eq(base, FR_SV(".")) && !fr_sv_eq(base, FR_SV(".."))) {
         return "a hidden folder";
     }
     if (fr_sv_eq(base, FR_SV("__pycache__")) || fr_sv_eq(base, FR_SV("node_modules")) ||
