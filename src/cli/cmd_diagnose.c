@@ -136,7 +136,7 @@ static const struct fr_example examples[] = {
 
 const struct fr_command fr_command_diagnose = {
     .name = "diagnose", .operands = "PATH...|-", .summary = "say which rank failed first, why, and what to do",
-    .about = "Reads files, folders (one folder is one run), globs, archives and, for '-', standard input, and writes a report:\n"
+    .about = "Reads files, folders (one folder is one run), globs, archives and, for '-', standard input, and writes a report: "
              "which rank failed first, the line where it began, why the others are only victims, what to do, how to check it.\n"
              "Exits with 0 when it produced a report, 66 when nothing could be read.",
     .options = options, .examples = examples, .operand_kind = FR_ARG_FILE, .min = 1, .max = -1, .run = run,

@@ -91,7 +91,7 @@ static const struct fr_example examples[] = {
 
 const struct fr_command fr_command_explain = {
     .name = "explain", .operands = "ID|TEXT", .summary = "show the page of a failure, by id or error text",
-    .about = "Shows what is known about a failure: what it is, why it happens, how to confirm, fix, check and prevent it.\n"
+    .about = "Shows what is known about a failure: what it is, why it happens, how to confirm, fix, check and prevent it. "
              "It is named by its id, as reports print it, or by the text of an error.",
     .options = options, .examples = examples, .operand_kind = FR_ARG_WORD, .min = 1, .max = -1, .run = run,
 };

@@ -89,7 +89,7 @@ static const struct fr_example examples[] = {
 
 const struct fr_command fr_command_lint = {
     .name = "lint", .operands = "[DIR]", .summary = "check failure files",
-    .about = "Checks failure files: missing sections, signals that cannot fire or hide behind others, unbounded patterns,\n"
+    .about = "Checks failure files: missing sections, signals that cannot fire or hide behind others, unbounded patterns, "
              "dead references, copied text. Prints FILE:LINE: error|warning: what. Exits with 65 when there are errors.",
     .options = options, .examples = examples, .operand_kind = FR_ARG_FOLDER, .min = 0, .max = 1, .run = run,
 };

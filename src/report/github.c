@@ -52,8 +52,8 @@ static void incident(const struct fr_report *r, const struct fr_incident *in, st
         fr_utf8_clean(scratch, q->text, 400);
         fr_buf_addc(scratch, '\n');
     }
-    fr_words_action(scratch, in);
-    if (in->failure->fix_primary != NULL) {
+    fr_words_action(scratch, r, in);
+    if (fr_has(in->failure->fix_primary)) {
         fr_buf_addc(scratch, ' ');
         fr_words_addz(scratch, in->failure->fix_primary);
     }

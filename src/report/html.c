@@ -40,7 +40,7 @@ static const char style[] =
     ".src{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;color:var(--mid);overflow-wrap:anywhere;margin:.6rem 0 0}\n"
     "section{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:1.25rem 1.5rem 1.5rem;margin:1.25rem 0}\n"
     ".now{border-left:4px solid var(--accent);padding-left:1rem}.now>p:first-child{font-weight:600}\n"
-    "table{border-collapse:collapse;width:100%}td,th{text-align:left;vertical-align:top;padding:.35rem .8rem .35rem 0;"
+    "table{border-collapse:collapse;width:100%;table-layout:fixed}th:first-child{width:24%}th:nth-child(2){width:19%}td,th{text-align:left;vertical-align:top;padding:.35rem .8rem .35rem 0;"
     "border-bottom:1px solid var(--line);overflow-wrap:anywhere}th{color:var(--mid);font-weight:500}\n"
     "footer{color:var(--mid);font-size:.9rem;margin-top:2rem}summary{cursor:pointer}\n"
     ".key span{display:inline-block;margin-right:1.2rem;color:var(--mid);font-size:.9rem}.key i{display:inline-block;width:.8em;"
@@ -117,10 +117,12 @@ static void victims(struct page *p, const struct fr_incident *in)
     for (uint32_t i = 0; i < l.n; i++) {
         const struct fr_victims *g = &l.v[i];
         fr_buf_addz(p->out, "<tr><td>");
-        if (g->ranks.n > 0) {
-            fr_words_rank_list(p->out, g->ranks.v, g->ranks.n);
-        } else {
+        if (g->ranks.n == 0) {
             fr_words_count(p->out, g->n, "process", "processes");
+        } else if (!fr_words_rank_list(p->out, g->ranks.v, g->ranks.n)) {
+            fr_buf_addz(p->out, "<details><summary>all</summary>");
+            fr_words_ranks(p->out, g->ranks.v, g->ranks.n);
+            fr_buf_addz(p->out, "</details>");
         }
         fr_buf_addz(p->out, "</td><td>");
         fr_escape(p->out, g->cls.n > 0 ? g->cls : FR_SV("no line of its own"), 200);
@@ -186,19 +188,19 @@ static void literals(struct page *p, const char *what, const char *const *v)
     fr_buf_addz(p->out, "</p>\n");
 }
 
-static void do_now(struct page *p, const struct fr_incident *in)
+static void do_now(struct page *p, const struct fr_report *r, const struct fr_incident *in)
 {
     const struct fr_failure *f = in->failure;
     FR_AUTO(fr_buf) slurm = FR_BUF_INIT(0);
     FR_AUTO(fr_buf) kubernetes = FR_BUF_INIT(0);
     fr_buf_addz(p->out, "<h2>Do now</h2>\n<div class=\"now\">");
-    fr_words_action(&p->scratch, in);
+    fr_words_action(&p->scratch, r, in);
     flush_tagged(p, "<p>", "</p>\n");
     if (fr_story_drain(in, &slurm, &kubernetes)) {
         tagged(p, "<pre>", fr_buf_sv(&slurm), "</pre>");
         tagged(p, "<pre>", fr_buf_sv(&kubernetes), "</pre>\n");
     }
-    if (f->fix_primary != NULL) {
+    if (fr_has(f->fix_primary)) {
         fr_buf_addz(p->out, "<ol>\n");
         tagged(p, "<li>", fr_sv_z(f->fix_primary), "</li>\n");
         tagged(p, "<li>If that is not possible: ", fr_sv_z(f->fix_fallback), "</li>\n");
@@ -210,7 +212,7 @@ static void do_now(struct page *p, const struct fr_incident *in)
     fr_words_steps(&p->scratch, in);
     flush_tagged(p, "<p>Steps: ", "</p>\n");
     fr_buf_addz(p->out, "</div>\n");
-    if (f->verify_command != NULL) {
+    if (fr_has(f->verify_command)) {
         tagged(p, "<h2>Check that it worked</h2>\n<pre>", fr_sv_z(f->verify_command), "</pre>\n");
         literals(p, "The next log must show", f->verify_expect);
         literals(p, "It must not show", f->verify_absent);
@@ -229,6 +231,24 @@ static void texts(struct page *p, const char *heading, const fr_sv *v, uint32_t 
     fr_buf_addz(p->out, "</ul>\n");
 }
 
+static void collect(struct page *p, const struct fr_incident *in)
+{
+    texts(p, "To be surer, collect next", in->collect_next.v, in->collect_next.n);
+}
+
+static void picture(struct page *p, const struct fr_report *r)
+{
+    if (r->lanes.n == 0) {
+        return;
+    }
+    fr_buf_addz(p->out, "<h2>The run</h2>\n<p class=\"key\"><span><i class=\"ki\"></i>failed first</span><span>"
+                        "<i class=\"kc\"></i>victim</span><span><i class=\"kf\"></i>no failure seen</span><span>"
+                        "<i class=\"ku\"></i>unknown</span></p>\n");
+    if (fr_picture(r, p->out) != 0) {
+        p->out->failed = true;
+    }
+}
+
 static void engineer(struct page *p, const struct fr_report *r, const struct fr_incident *in)
 {
     fr_buf_addz(p->out, in->evidence.n == 0       ? ""
@@ -239,23 +259,32 @@ static void engineer(struct page *p, const struct fr_report *r, const struct fr_
     }
     tagged(p, "<h2>Why this one first</h2>\n<p>", in->why_first, "</p>\n");
     tagged(p, "<h2>What it is</h2>\n<p>", fr_body_section(in->failure->body, "Quick answer"), "</p>\n");
-    do_now(p, in);
+    if (r->verdict == FR_VERDICT_INCONCLUSIVE) {
+        collect(p, in);
+    }
+    if (in == r->incidents.v) {
+        picture(p, r);
+    }
+    do_now(p, r, in);
     victims(p, in);
     ruled_out(p, in);
-    texts(p, "To be surer, collect next", in->collect_next.v, in->collect_next.n);
+    if (r->verdict != FR_VERDICT_INCONCLUSIVE) {
+        collect(p, in);
+    }
     ranking(p, in);
-    (void)r;
 }
 
 static void oncall(struct page *p, const struct fr_report *r, const struct fr_incident *in)
 {
-    do_now(p, in);
+    do_now(p, r, in);
     if (in->evidence.n > 0) {
         fr_buf_addz(p->out, "<h2>Proof</h2>\n");
         quote(p, &in->evidence.v[0], "<pre class=\"first\">");
     }
     tagged(p, "<h2>Escalate to</h2>\n<p>", fr_sv_z(fr_words_owner(in->owner)), "</p>\n");
-    (void)r;
+    if (in == r->incidents.v) {
+        picture(p, r);
+    }
 }
 
 static void executive(struct page *p, const struct fr_report *r, const struct fr_incident *in)
@@ -267,24 +296,13 @@ static void executive(struct page *p, const struct fr_report *r, const struct fr
     tagged(p, "<h2>Who owns it</h2>\n<p>", fr_sv_z(fr_words_owner(in->owner)), "</p>\n");
     fr_story_recurrence(&p->scratch, in);
     flush_tagged(p, "<h2>Will it recur</h2>\n<p>", "</p>\n");
-    fr_words_action(&p->scratch, in);
+    fr_words_action(&p->scratch, r, in);
     flush_tagged(p, "<h2>What happens now</h2>\n<p>", "</p>\n");
     fr_story_confidence(&p->scratch, in);
     flush_tagged(p, "<h2>How sure is this</h2>\n<p>", "</p>\n");
-}
-
-static void picture(struct page *p, const struct fr_report *r)
-{
-    if (r->lanes.n == 0) {
-        return;
+    if (in == r->incidents.v) {
+        picture(p, r);
     }
-    fr_buf_addz(p->out, "<section>\n<h2>The run</h2>\n<p class=\"key\"><span><i class=\"ki\"></i>failed first</span><span>"
-                        "<i class=\"kc\"></i>victim</span><span><i class=\"kf\"></i>no failure seen</span><span>"
-                        "<i class=\"ku\"></i>unknown</span></p>\n");
-    if (fr_picture(r, p->out) != 0) {
-        p->out->failed = true;
-    }
-    fr_buf_addz(p->out, "</section>\n");
 }
 
 static void headline(struct page *p, const struct fr_report *r)
@@ -330,18 +348,15 @@ static int write_html(const struct fr_report *r, const struct fr_write_options *
     flush_tagged(&p, r->verdict == FR_VERDICT_FAILURE ? "<h1 class=\"bad\">" : "<h1>", "</h1>\n");
     if (r->verdict != FR_VERDICT_FAILURE || r->incidents.n == 0) {
         texts(&p, "Checked", r->checked.v, r->checked.n);
+        if (r->incidents.n == 0) {
+            picture(&p, r);
+        }
         fr_buf_addz(out, "</section>\n");
         fr_buf_addz(out, r->incidents.n > 0 ? "<section>\n" : "");
     }
     for (uint32_t i = 0; i < r->incidents.n; i++) {
         fr_buf_addz(out, i > 0 ? "<section>\n" : "");
         incident(&p, r, i, o->view);
-        if (i == 0) {
-            picture(&p, r);
-        }
-    }
-    if (r->incidents.n == 0) {
-        picture(&p, r);
     }
     fr_buf_addz(out, "<footer>Read ");
     fr_words_input(&p.scratch, r);

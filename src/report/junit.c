@@ -39,7 +39,7 @@ static void incident(const struct fr_report *r, const struct fr_incident *in, st
         fr_buf_addz(scratch, ".\n");
     }
     fr_buf_addz(scratch, "Do now: ");
-    fr_words_action(scratch, in);
+    fr_words_action(scratch, r, in);
     fr_buf_addc(scratch, ' ');
     fr_words_addz(scratch, in->failure->fix_primary);
     fr_buf_addz(scratch, "\nConfidence: ");

@@ -203,11 +203,11 @@ static void literals(struct md *m, const char *what, const char *const *v)
     }
 }
 
-static void do_now(struct md *m, const struct fr_incident *in)
+static void do_now(struct md *m, const struct fr_report *r, const struct fr_incident *in)
 {
     const struct fr_failure *f = in->failure;
     fr_buf_addz(m->out, "\n**Do now.** ");
-    fr_words_action(&m->scratch, in);
+    fr_words_action(&m->scratch, r, in);
     flush(m);
     fr_buf_addz(m->out, "\n\n");
     item(m, "1. ", fr_sv_z(f->fix_primary));
@@ -219,7 +219,7 @@ static void do_now(struct md *m, const struct fr_incident *in)
         flush(m);
         fr_buf_addc(m->out, '\n');
     }
-    if (f->verify_command != NULL) {
+    if (fr_has(f->verify_command)) {
         fr_buf_addz(m->out, "\n**Check that it worked**\n\n");
         fence(m, fr_sv_z(f->verify_command), "sh");
         fr_buf_addc(m->out, '\n');
@@ -255,8 +255,13 @@ static void engineer(struct md *m, const struct fr_report *r, const struct fr_in
     if (why) {
         ranking(m, in);
     }
-    do_now(m, in);
-    collect(m, in);
+    if (r->verdict == FR_VERDICT_INCONCLUSIVE) {
+        collect(m, in);
+        do_now(m, r, in);
+    } else {
+        do_now(m, r, in);
+        collect(m, in);
+    }
     fr_buf_addz(m->out, "\nMore: ");
     fr_buf_addz(&m->scratch, "faultrank explain ");
     code(m, in->cls);
@@ -269,7 +274,7 @@ static void oncall(struct md *m, const struct fr_report *r, const struct fr_inci
     FR_AUTO(fr_buf) kubernetes = FR_BUF_INIT(0);
     headline(m, r, in);
     fr_buf_addz(m->out, "**Now:** ");
-    fr_words_action(&m->scratch, in);
+    fr_words_action(&m->scratch, r, in);
     flush(m);
     fr_buf_addz(m->out, "\n\n");
     if (fr_story_drain(in, &slurm, &kubernetes)) {
@@ -296,7 +301,7 @@ static void executive(struct md *m, const struct fr_report *r, const struct fr_i
     fr_buf_printf(m->out, "\n- **Owner:** %s\n- **Will it recur:** ", fr_words_owner(in->owner));
     fr_story_recurrence(m->out, in);
     fr_buf_addz(m->out, "\n- **What happens now:** ");
-    fr_words_action(&m->scratch, in);
+    fr_words_action(&m->scratch, r, in);
     flush(m);
     fr_buf_addz(m->out, "\n- **How sure:** ");
     fr_story_confidence(m->out, in);

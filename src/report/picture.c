@@ -143,7 +143,11 @@ static void bar(const struct fr_report *r, const struct frame *f, const struct r
     FR_AUTO(fr_buf) name = FR_BUF_INIT(0);
     bool timed = w->from != FR_TIME_NONE && w->to != FR_TIME_NONE && f->t1 > f->t0;
     double x0 = timed ? x_of(f, w->from) : LEFT, x1 = timed ? x_of(f, w->to) : WIDTH - RIGHT;
-    double gap = f->height > 6 ? 2 : f->height > 3 ? 0.6 : 0;
+    double gap = f->height > 6 ? 2 : f->height > 3 ? 0.6 : 0, height = f->height - gap;
+    if (w->role == FR_LANE_INITIATOR && height < 5) { /* the one row that must be seen may cover its neighbours' edges */
+        gap = f->height - 5;
+        height = 5;
+    }
     fr_buf_printf(out, "<g class=\"%s%s\"><title>", role_class(w->role), timed ? "" : " n");
     label(r, w, &name);
     fr_buf_printf(&name, ": %s", role_words(w->role));
@@ -153,10 +157,10 @@ static void bar(const struct fr_report *r, const struct frame *f, const struct r
     }
     fr_escape_flush(out, &name);
     fr_buf_printf(out, "</title><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>", x0, y + gap / 2,
-                  x1 - x0 > 1.5 ? x1 - x0 : 1.5, f->height - gap);
+                  x1 - x0 > 1.5 ? x1 - x0 : 1.5, height);
     if (w->mark != FR_TIME_NONE && timed && w->role != FR_LANE_INITIATOR) {
         fr_buf_printf(out, "<rect class=\"m\" x=\"%.1f\" y=\"%.1f\" width=\"2\" height=\"%.1f\"/>", x_of(f, w->mark) - 1, y + gap / 2,
-                      f->height - gap);
+                      height);
     }
     fr_buf_addz(out, "</g>\n");
 }
@@ -223,7 +227,7 @@ int fr_picture(const struct fr_report *r, struct fr_buf *out)
         return -FR_NOMEM;
     }
     bounds(&w, &f);
-    f.height = w.n <= 16 ? 18 : w.n <= 64 ? 11 : w.n <= 128 ? 5 : 3;
+    f.height = w.n <= 16 ? 18 : w.n <= 32 ? 11 : w.n <= 64 ? 6 : w.n <= 128 ? 3 : 2; /* never higher than a screen */
     double bottom = TOP + f.height * w.n;
     fr_buf_printf(out, "<svg viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"The run: ranks down, time across\">\n", WIDTH,
                   bottom + 24);
@@ -233,8 +237,12 @@ int fr_picture(const struct fr_report *r, struct fr_buf *out)
         fr_buf_printf(out, "<text class=\"t\" x=\"%d\" y=\"%.1f\">these logs carry no times that can be compared</text>\n",
                       (WIDTH + LEFT) / 2, bottom + 15);
     }
-    for (uint32_t i = 0; i < w.n; i++) {
-        bar(r, &f, &w.v[i], TOP + f.height * i, out);
+    for (int first = 0; first < 2; first++) { /* the first to fail last: on top */
+        for (uint32_t i = 0; i < w.n; i++) {
+            if ((w.v[i].role == FR_LANE_INITIATOR) == (first == 1)) {
+                bar(r, &f, &w.v[i], TOP + f.height * i, out);
+            }
+        }
     }
     labels(r, &f, &w, out);
     first_evidence(r, &f, &w, bottom, out);

@@ -89,7 +89,7 @@ static json_t *result(const struct fr_report *r, const struct fr_incident *in, u
     fr_tree_str(o, "level", fr_sv_z(level_of(r, in)));
     fr_words_headline(&message, r, in);
     fr_buf_addz(&message, ". ");
-    fr_words_action(&message, in);
+    fr_words_action(&message, r, in);
     fr_tree_set(o, "message", text_object(fr_buf_sv(&message)));
     for (uint32_t i = 0; i < in->evidence.n; i++) {
         fr_tree_push(i == 0 ? locations : related, location(&in->evidence.v[i]));

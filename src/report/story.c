@@ -106,7 +106,7 @@ void fr_story_resume(struct fr_buf *b, const struct fr_incident *in)
 const char *fr_story_step(const struct fr_incident *in)
 {
     const struct fr_failure *f = in->failure;
-    return in->action == FR_ACTION_FIX_FIRST || f->fix_emergency == NULL ? f->fix_primary : f->fix_emergency;
+    return in->action == FR_ACTION_FIX_FIRST || !fr_has(f->fix_emergency) ? f->fix_primary : f->fix_emergency;
 }
 
 const char *fr_story_typed_check(const struct fr_failure *f)

@@ -140,20 +140,20 @@ static void not_the_cause(struct fr_text *t, const struct fr_incident *in)
     }
 }
 
-void fr_text_do_now(struct fr_text *t, const struct fr_incident *in)
+void fr_text_do_now(struct fr_text *t, const struct fr_report *r, const struct fr_incident *in)
 {
     const struct fr_failure *f = in->failure;
     fr_text_heading(t, "Do now");
-    fr_words_action(&t->scratch, in);
+    fr_words_action(&t->scratch, r, in);
     scratch_wrap(t, "  ", "  ");
-    if (f->fix_primary != NULL) {
+    if (fr_has(f->fix_primary)) {
         fr_text_prose(t, fr_sv_z(f->fix_primary), "  1. ", "     ");
     }
-    if (f->fix_fallback != NULL) {
+    if (fr_has(f->fix_fallback)) {
         fr_utf8_clean(&t->scratch, FR_SV("If that is not possible: "), 0);
         fr_text_prose(t, fr_sv_z(f->fix_fallback), "  2. ", "     ");
     }
-    if (f->fix_emergency != NULL) {
+    if (fr_has(f->fix_emergency)) {
         fr_utf8_clean(&t->scratch, FR_SV("If it must run tonight: "), 0);
         fr_text_prose(t, fr_sv_z(f->fix_emergency), "  3. ", "     ");
     }
@@ -188,11 +188,11 @@ static void literals(struct fr_text *t, const char *what, const char *const *v)
 
 void fr_text_verify(struct fr_text *t, const struct fr_failure *f)
 {
-    if (f->verify_command == NULL && (f->verify_expect == NULL || *f->verify_expect == NULL)) {
+    if (!fr_has(f->verify_command) && (f->verify_expect == NULL || *f->verify_expect == NULL)) {
         return;
     }
     fr_text_heading(t, "Check that it worked");
-    if (f->verify_command != NULL) {
+    if (fr_has(f->verify_command)) {
         fr_buf_addz(t->out, "  $ ");
         fr_words_addz(t->out, f->verify_command);
         fr_buf_addc(t->out, '\n');
@@ -246,7 +246,7 @@ static void engineer(struct fr_text *t, const struct fr_report *r, const struct 
     fr_text_victims(t, in);
     not_the_cause(t, in);
     ranking(t, in);
-    fr_text_do_now(t, in);
+    fr_text_do_now(t, r, in);
     fr_text_verify(t, in->failure);
     if (r->verdict != FR_VERDICT_INCONCLUSIVE) {
         fr_text_collect(t, in);

@@ -20,7 +20,7 @@ void fr_text_prose(struct fr_text *t, fr_sv s, const char *first, const char *ne
 void fr_text_quote(struct fr_text *t, const struct fr_quote *q, const char *indent);
 void fr_text_list(struct fr_text *t, const char *const *v, const char *bullet);
 void fr_text_victims(struct fr_text *t, const struct fr_incident *in);
-void fr_text_do_now(struct fr_text *t, const struct fr_incident *in);
+void fr_text_do_now(struct fr_text *t, const struct fr_report *r, const struct fr_incident *in);
 void fr_text_resume(struct fr_text *t, const struct fr_incident *in);
 void fr_text_verify(struct fr_text *t, const struct fr_failure *f);
 void fr_text_collect(struct fr_text *t, const struct fr_incident *in);

@@ -26,7 +26,7 @@ void fr_text_oncall(struct fr_text *t, const struct fr_report *r, const struct f
         fr_words_add(t->out, in->initiator.node);
     }
     fr_buf_addz(t->out, "\n\nNOW: ");
-    fr_words_action(&t->scratch, in);
+    fr_words_action(&t->scratch, r, in);
     flush(t, "", "     ");
     FR_AUTO(fr_buf) slurm = FR_BUF_INIT(0);
     FR_AUTO(fr_buf) kubernetes = FR_BUF_INIT(0);
@@ -34,10 +34,10 @@ void fr_text_oncall(struct fr_text *t, const struct fr_report *r, const struct f
         fr_buf_printf(t->out, "  $ %s     (Slurm)\n  $ %s     (Kubernetes)\n", slurm.p, kubernetes.p);
     }
     const char *step = fr_story_step(in), *check = fr_story_typed_check(f);
-    if (step != NULL) {
+    if (fr_has(step)) {
         fr_text_prose(t, fr_sv_z(step), "  ", "  ");
     }
-    if (in->action == FR_ACTION_FIX_FIRST && f->fix_emergency != NULL) {
+    if (in->action == FR_ACTION_FIX_FIRST && fr_has(f->fix_emergency)) {
         fr_buf_addz(&t->scratch, "If it must run tonight: ");
         fr_text_prose(t, fr_sv_z(f->fix_emergency), "  ", "  ");
     }
@@ -47,7 +47,7 @@ void fr_text_oncall(struct fr_text *t, const struct fr_report *r, const struct f
         fr_words_addz(t->out, check);
         fr_buf_addc(t->out, '\n');
     }
-    if (f->verify_command != NULL) {
+    if (fr_has(f->verify_command)) {
         fr_buf_addz(t->out, "AFTERWARDS: $ ");
         fr_words_addz(t->out, f->verify_command);
         fr_buf_addc(t->out, '\n');
@@ -82,7 +82,7 @@ void fr_text_executive(struct fr_text *t, const struct fr_report *r, const struc
     answer(t, "Who owns it");
     fr_story_recurrence(&t->scratch, in);
     answer(t, "Will it recur");
-    fr_words_action(&t->scratch, in);
+    fr_words_action(&t->scratch, r, in);
     answer(t, "What happens now");
     fr_story_confidence(&t->scratch, in);
     answer(t, "How sure is this");

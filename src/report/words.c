@@ -14,9 +14,11 @@ void fr_words_addz(struct fr_buf *b, const char *z)
     }
 }
 
-void fr_words_ranks(struct fr_buf *b, const int32_t *v, uint32_t n)
+/* At most `most` runs; the number of ranks that were left out. */
+static uint32_t add_runs(struct fr_buf *b, const int32_t *v, uint32_t n, uint32_t most)
 {
-    for (uint32_t i = 0; i < n;) {
+    uint32_t runs = 0, i = 0;
+    while (i < n && runs++ < most) {
         uint32_t j = i;
         while (j + 1 < n && v[j + 1] <= v[j] + 1) {
             j++;
@@ -27,12 +29,23 @@ void fr_words_ranks(struct fr_buf *b, const int32_t *v, uint32_t n)
         }
         i = j + 1;
     }
+    return n - i;
 }
 
-void fr_words_rank_list(struct fr_buf *b, const int32_t *v, uint32_t n)
+void fr_words_ranks(struct fr_buf *b, const int32_t *v, uint32_t n)
+{
+    add_runs(b, v, n, UINT32_MAX);
+}
+
+bool fr_words_rank_list(struct fr_buf *b, const int32_t *v, uint32_t n)
 {
     fr_buf_addz(b, n == 1 ? "rank " : "ranks ");
-    fr_words_ranks(b, v, n);
+    uint32_t rest = add_runs(b, v, n, 12);
+    if (rest > 0) {
+        fr_buf_addz(b, " and ");
+        fr_words_count(b, rest, "more", "more");
+    }
+    return rest == 0;
 }
 
 void fr_words_bytes(struct fr_buf *b, uint64_t n)
@@ -132,8 +145,9 @@ void fr_words_when(struct fr_buf *b, const struct fr_when *w)
         fr_buf_addz(b, " s after boot");
         return;
     }
-    int digits = digits_of(w);
-    fr_sv s = {iso, fr_time_iso(w->ns, digits > 3 ? 3 : digits, iso)};
+    /* Milliseconds are enough to compare, and none are needed when they say nothing. */
+    bool whole = digits_of(w) == 0 || w->ns % FR_NS_PER_S == 0;
+    fr_sv s = {iso, fr_time_iso(w->ns, whole ? 0 : 3, iso)};
     fr_sv date, clock;
     if (!fr_sv_cut(s, 'T', &date, &clock)) {
         fr_buf_add(b, s);
@@ -255,12 +269,13 @@ void fr_words_whereabouts(struct fr_buf *b, const struct fr_incident *in)
     }
 }
 
-void fr_words_action(struct fr_buf *b, const struct fr_incident *in)
+void fr_words_action(struct fr_buf *b, const struct fr_report *r, const struct fr_incident *in)
 {
     fr_sv node = in->initiator.node;
     switch ((enum fr_action)in->action) {
     case FR_ACTION_NONE:
-        fr_buf_addz(b, "Nothing needs to be done with the job.");
+        fr_buf_addz(b, r->verdict == FR_VERDICT_INCONCLUSIVE ? "Do not act on this yet: collect what is listed first."
+                                                             : "Nothing needs to be done with the job.");
         return;
     case FR_ACTION_RESTART:
         fr_buf_addz(b, "Restart the job");
@@ -309,7 +324,7 @@ void fr_words_input(struct fr_buf *b, const struct fr_report *r)
         }
     }
     if (r->input.nodes > 0) {
-        fr_buf_addz(b, " on ");
+        fr_buf_addz(b, r->input.ranks_seen > 0 ? " on " : "; ");
         fr_words_count(b, (uint64_t)r->input.nodes, "node", "nodes");
     }
 }

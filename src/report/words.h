@@ -27,9 +27,12 @@ void fr_victims_list_release(struct fr_victims_list *l);
 #define FR_TEXT_MAX 1024 /* bytes of one quoted line that any renderer shows */
 
 static inline void fr_words_add(struct fr_buf *b, fr_sv s) { fr_utf8_clean(b, s, FR_TEXT_MAX); }
+/* A page may leave any of its texts out. */
+static inline bool fr_has(const char *z) { return z != NULL && z[0] != '\0'; }
 void fr_words_addz(struct fr_buf *b, const char *z);  /* NULL = nothing */
 void fr_words_ranks(struct fr_buf *b, const int32_t *v, uint32_t n);      /* "0-10,12-63"; v ascending */
-void fr_words_rank_list(struct fr_buf *b, const int32_t *v, uint32_t n);  /* "rank 3", "ranks 0-10,12" */
+/* "rank 3", "ranks 0-10,12", and after a dozen runs "and 3,900 more"; true when all are named. */
+bool fr_words_rank_list(struct fr_buf *b, const int32_t *v, uint32_t n);
 void fr_words_bytes(struct fr_buf *b, uint64_t n);                        /* "12.3 MB" */
 void fr_words_count(struct fr_buf *b, uint64_t n, const char *one, const char *many); /* "1 file", "64 files" */
 void fr_words_duration(struct fr_buf *b, int64_t seconds);                /* "10 min 3 s" */
@@ -46,7 +49,7 @@ void fr_words_headline(struct fr_buf *b, const struct fr_report *r, const struct
 /* "node gpu07, GPU 3, local rank 3"; nothing when nothing is known */
 void fr_words_whereabouts(struct fr_buf *b, const struct fr_incident *in);
 /* "Restart the job from the last checkpoint." etc.: what to do with the job right now */
-void fr_words_action(struct fr_buf *b, const struct fr_incident *in);
+void fr_words_action(struct fr_buf *b, const struct fr_report *r, const struct fr_incident *in);
 /* "64 files, 1.2 GB, 3,456,789 lines; 64 ranks of 64 on 8 nodes" */
 void fr_words_input(struct fr_buf *b, const struct fr_report *r);
 /* Which steps are lost: "Last good step 4000, first bad step 4812." Nothing when unknown. */
