@@ -186,11 +186,13 @@ void fr_case_symptoms(struct fr_case *c)
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
         bool quiet = o->e->level != FR_LEVEL_NONE && o->e->level < FR_LEVEL_WARN;
-        bool weak = o->meaning == FR_MEANS_TEARDOWN;
-        if (o->attempt != c->attempt || (o->meaning != FR_MEANS_SYMPTOM && !weak) || o->recovered || o->failure < 0 || quiet) {
+        if (o->attempt != c->attempt || o->recovered || quiet) {
             continue;
         }
-        c->failed |= !weak;
+        c->failed |= o->meaning == FR_MEANS_SYMPTOM || (o->meaning == FR_MEANS_TEARDOWN && o->e->level != FR_LEVEL_NONE);
+        if (o->meaning != FR_MEANS_SYMPTOM || o->failure < 0) {
+            continue;
+        }
         struct fr_cand *k = fr_case_cand(c, o->failure, FR_GROUND_SYMPTOM);
         if (k == NULL || (k->ground != FR_GROUND_SYMPTOM)) {
             continue;
@@ -198,7 +200,7 @@ void fr_case_symptoms(struct fr_case *c)
         bool first = k->obs.n == 0;
         fr_cand_obs(c, k, i);
         if (first) {
-            k->score = (weak ? -60 : -40) + 0.3 * c->lib->failures[o->failure].weight;
+            k->score = -40 + 0.3 * c->lib->failures[o->failure].weight;
             fr_cand_against(c, k, "it is what a victim prints when another process has failed");
         }
         bool about_peer = o->signal >= 0 && c->lib->signals[o->signal].about == FR_ABOUT_PEER;

@@ -82,7 +82,7 @@ static void by_signal(const struct fr_case *c, struct fr_obs *o)
 static int32_t captured_subject(const struct fr_case *c, const struct fr_obs *o)
 {
     const struct fr_event *e = o->e;
-    int64_t rank = fr_event_num(e, FR_KEY_RANK, -1);
+    int64_t rank = fr_event_num(e, FR_KEY_RANK, fr_event_num(e, FR_KEY_TASK, -1));
     if (rank >= 0) {
         return (int32_t)rank;
     }
@@ -113,11 +113,30 @@ static void set_subject(const struct fr_case *c, struct fr_obs *o)
     }
 }
 
-/* At least three metric points after the last time it was seen: training went on. */
+/* At least three metric points after the last time it was seen: training went on. The kernel's and the scheduler's word
+ * stands all the same: a job that bypasses SIGTERM trains on for a while after its end was decided. */
 static bool went_on(const struct fr_case *c, const struct fr_obs *o)
 {
     const struct fr_source_evidence *s = c->set->sources.v[o->src];
-    return s->metric_tail[2] > o->e->last_line;
+    const struct fr_failure *f = o->failure >= 0 ? &c->lib->failures[o->failure] : NULL;
+    bool decided = o->e->is_kernel || o->e->fact == FR_FACT_SCHEDULER || o->e->fact == FR_FACT_OOM_KILL ||
+                   (f != NULL && f->weight >= 90);
+    return !decided && s->metric_tail[2] > o->e->last_line;
+}
+
+/* What launchers say about ends and stops is weighed in exits.c; their text alone is a reaction. */
+static void reactions(const struct fr_case *c, struct fr_obs *o)
+{
+    uint8_t fact = o->e->fact;
+    bool general = o->failure >= 0 && c->lib->failures[o->failure].weight <= 20;
+    if (fact == FR_FACT_STOP_SENT || fact == FR_FACT_STOP_RECEIVED) {
+        int32_t f = fr_case_class(c, "torchrun-sigterm-cascade");
+        o->meaning = FR_MEANS_TEARDOWN;
+        o->failure = f >= 0 ? f : o->failure;
+        o->signal = -1;
+    } else if (fact == FR_FACT_EXIT && general) {
+        o->meaning = FR_MEANS_NOTHING;
+    }
 }
 
 static void classify(const struct fr_case *c, struct fr_obs *o)
@@ -134,7 +153,8 @@ static void classify(const struct fr_case *c, struct fr_obs *o)
     } else if (closes && (o->meaning == FR_MEANS_NOTHING || o->failure < 0)) {
         by_trace(c, o);
     }
-    o->recovered = !e->is_kernel && o->meaning != FR_MEANS_NOTHING && went_on(c, o);
+    reactions(c, o);
+    o->recovered = o->meaning != FR_MEANS_NOTHING && went_on(c, o);
     o->fatal = !o->recovered && (closes || e->is_kernel || e->fact == FR_FACT_OOM_KILL);
     set_subject(c, o);
 }

@@ -152,6 +152,24 @@ static void odd_exit(struct fr_case *c, const struct fr_rank *r)
     fr_cand_for(c, k, "rank %d ended with exit code %d and printed no error", r->rank, r->exitcode);
 }
 
+/* An abort is how the watchdog, a failed check or a C++ exception ends a process: with several of them, or beside a
+ * time-out, the number says nothing about who was first. */
+static void weigh_aborts(struct fr_case *c)
+{
+    bool waited = false;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        waited |= c->obs.v[i].attempt == c->attempt && c->obs.v[i].e->fact == FR_FACT_TIMEOUT;
+    }
+    for (uint32_t i = 0; i < c->cands.n; i++) {
+        struct fr_cand *k = &c->cands.v[i];
+        bool abort_class = k->failure == fr_case_class(c, "torchrun-sigabrt") || k->failure == fr_case_class(c, "native-abort");
+        if (abort_class && (waited || how_many(c, -6) > 1)) {
+            k->score -= 60;
+            fr_cand_against(c, k, "aborts are how a watchdog ends processes that waited in vain");
+        }
+    }
+}
+
 void fr_case_exits(struct fr_case *c)
 {
     for (uint32_t i = 0; i < c->obs.n; i++) {
@@ -187,4 +205,5 @@ void fr_case_exits(struct fr_case *c)
             signal_death(c, o, -1, (int)code);
         }
     }
+    weigh_aborts(c);
 }

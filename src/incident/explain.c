@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { EVIDENCE_MAX = 8, HYPOTHESES_MAX = 6, INNOCENT_MAX = 5 };
 
@@ -73,8 +74,12 @@ static const struct fr_obs *first_complaint(const struct fr_case *c)
 
 static void set_evidence(struct fr_case *c, const struct fr_cand *k, struct fr_report *r, struct fr_incident *in)
 {
-    const struct fr_obs *complaint = k->silent && k->ground == FR_GROUND_EXIT ? first_complaint(c) : NULL;
-    if (complaint != NULL) {
+    const struct fr_obs *complaint = first_complaint(c);
+    const struct fr_obs *own = k->obs.n != 0 ? &c->obs.v[k->obs.v[0]] : NULL;
+    const struct fr_failure *f = fr_cand_class(c, k);
+    bool earlier = complaint != NULL && own != NULL && complaint->src == own->src && complaint->e->line < own->e->line;
+    bool vague = f->weight <= 30 && strcmp(f->category, "collective") == 0 && earlier; /* the first sign says as much as it does */
+    if (complaint != NULL && ((k->silent && k->ground == FR_GROUND_EXIT) || vague)) {
         push_quote(in, quote(c, r, complaint));
     }
     bool finding_first = k->finding != NULL && (k->obs.n == 0 || (c->obs.v[k->obs.v[0]].src == k->finding_src &&

@@ -39,6 +39,21 @@ static void clear_attempt(struct fr_case *c)
     c->failed = false;
 }
 
+/* Something ended that should not have, and nothing says why: the page of the verdict, what was seen, what to collect. */
+static int abstain(struct fr_case *c, struct fr_report *r)
+{
+    int32_t f = fr_case_class(c, "inconclusive");
+    struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SYMPTOM);
+    for (uint32_t i = 0; k != NULL && i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        bool says = o->meaning == FR_MEANS_TEARDOWN || (o->e->fact == FR_FACT_EXIT && fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0);
+        if (o->attempt == c->attempt && says) {
+            fr_cand_obs(c, k, i);
+        }
+    }
+    return k == NULL ? 0 : fr_explain_incident(c, (int32_t)(k - c->cands.v), r);
+}
+
 static int decide_attempt(struct fr_case *c, struct fr_report *r)
 {
     clear_attempt(c);
@@ -49,7 +64,10 @@ static int decide_attempt(struct fr_case *c, struct fr_report *r)
     fr_case_silence(c);
     fr_case_symptoms(c);
     int32_t best = fr_case_judge(c);
-    return best < 0 ? 0 : fr_explain_incident(c, best, r);
+    if (best >= 0) {
+        return fr_explain_incident(c, best, r);
+    }
+    return c->failed ? abstain(c, r) : 0;
 }
 
 static void count_recurrences(struct fr_report *r)
@@ -94,13 +112,13 @@ static void fill_input(struct fr_case *c, struct fr_report *r)
 }
 
 /* Teardown alone (or nothing but an exit number) is no diagnosis: the report says so and what to collect. */
-static void set_verdict(struct fr_case *c, struct fr_report *r)
+static void set_verdict(struct fr_report *r)
 {
-    bool any_line = r->input.lines != 0;
-    if (r->incidents.n != 0) {
-        r->verdict = FR_VERDICT_FAILURE;
-    } else {
-        r->verdict = any_line && !c->failed ? FR_VERDICT_HEALTHY : FR_VERDICT_INCONCLUSIVE;
+    r->verdict = r->incidents.n != 0 || r->input.lines == 0 ? FR_VERDICT_INCONCLUSIVE : FR_VERDICT_HEALTHY;
+    for (uint32_t i = 0; i < r->incidents.n; i++) {
+        if (!fr_sv_eq(r->incidents.v[i].cls, FR_SV("inconclusive"))) {
+            r->verdict = FR_VERDICT_FAILURE;
+        }
     }
 }
 
@@ -119,7 +137,7 @@ int fr_incident_decide(const struct fr_evidence_set *set, const struct fr_librar
     if (rc == 0 && !c.nomem) {
         fill_input(&c, ret);
         count_recurrences(ret);
-        set_verdict(&c, ret);
+        set_verdict(ret);
         fr_explain_lanes(&c, ret);
         fr_explain_checked(&c, ret);
     }

@@ -105,7 +105,8 @@ static void against_each_other(struct fr_case *c)
             }
             const struct fr_failure *kf = fr_cand_class(c, k), *of = fr_cand_class(c, o);
             bool voiced = o->ground <= FR_GROUND_SERIES && k->ground <= FR_GROUND_SERIES;
-            if (lists(of->explains, kf->id) && o->ground != FR_GROUND_SYMPTOM) {
+            bool can_explain = o->ground != FR_GROUND_SYMPTOM || kf->weight <= of->weight;
+            if (lists(of->explains, kf->id) && can_explain) {
                 k->score -= 60;
                 fr_cand_against(c, k, "%s explains it", of->id);
             } else if (voiced && is_before(c, o, k) && of->weight + 10 >= kf->weight) {
@@ -134,7 +135,7 @@ static void set_scope(const struct fr_case *c, struct fr_cand *k)
     uint32_t dead = deaths(c);
     bool everywhere = k->ranks.n > 1 && (k->ranks.n >= world || (dead > 1 && k->ranks.n >= dead));
     bool counted = k->ranks.n == 0 && k->n_unknown > 1 && world > 1 && k->n_unknown >= world;
-    if (f->scope == FR_SCOPE_LAUNCHER || f->scope == FR_SCOPE_NODE) {
+    if (f->scope == FR_SCOPE_LAUNCHER || (f->scope == FR_SCOPE_NODE && k->ranks.n != 1)) {
         k->scope = f->scope;
     } else if (k->ground == FR_GROUND_SERIES) {
         k->scope = world > 1 ? FR_SCOPE_ALL_RANKS : FR_SCOPE_UNKNOWN;
