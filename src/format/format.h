@@ -45,23 +45,32 @@ struct fr_format {
 extern const struct fr_format *const fr_formats[]; /* from formats.def, in peeling order */
 extern const unsigned fr_formats_count;            /* at most 64 */
 
-/* ---- traces ---- The trace joiner: feed it every segment's record after an opener was seen; it groups by speaker. */
+/* ---- traces ---- The trace joiner: feed it every segment's record from an opener on; it groups by speaker, and copes with several
+ * tracebacks interleaved line by line. It also reads the rows of torchrun's ChildFailedError table, which are facts. */
 struct fr_tracer;
 int fr_tracer_new(struct fr_tracer **ret);
 void fr_tracer_free(struct fr_tracer **t);
-/* True when text opens a trace ("Traceback (most recent call last):", "Fatal Python error:", "terminate called after", ExceptionGroup). */
+/* Literals that bring a line here (gate hooks), NULL-terminated, at most 32; fr_trace_opens() has the last word. */
+extern const char *const fr_trace_openers[];
+/* True when text opens something: "Traceback (most recent call last):" (also behind other text), exception groups, a frame or a
+ * SyntaxError without header, "Fatal Python error:", "terminate called", "Exception ignored in", the rows of torchrun's table. */
 bool fr_trace_opens(fr_sv text);
-/* Feeds one record (in order). When a trace of its speaker is complete, fills *ret_trace (strings in arena `out`) plus the record where it began, and
- * returns 1; 0 = nothing complete; -FR_*. Call again with rec = NULL at end of input (or to flush after FR_TRACE_MAX lines) until it returns 0. */
 struct fr_trace_done {
+    bool is_row;           /* a row of torchrun's table: row holds the fact, trace is empty */
+    bool ignored;          /* printed by "Exception ignored in": a destructor's or hook's, nothing died of it */
+    struct fr_draft row;   /* FR_FACT_EXIT: rank local_rank exitcode pid node time path (error_file) exception (its last text line),
+                              reason = "table-root" | "table"; strings in arena `out` */
     struct fr_trace trace;
     struct fr_who who;
     struct fr_when when, outer;   /* of the header line */
-    uint64_t offset, line;        /* header line */
-    uint64_t exc_offset, exc_line;/* exception line */
-    fr_sv exc_text;               /* exception line as peeled */
+    uint64_t offset, line;        /* header line; of a row: its first line */
+    uint64_t exc_offset, exc_line;/* exception line; of a row: its exitcode line */
+    fr_sv exc_text;               /* exception line as peeled; of a row: its exitcode line */
 };
+/* Feeds one record (in order). When something of its speaker is complete, fills *ret (strings in arena `out`) and returns 1; 0 = nothing
+ * complete; -FR_*. One result per call: a second one waits for the next call. Call with rec = NULL at the end of input until it
+ * returns 0. Bounded: 64 open traces, 400 lines each; what is over is flagged truncated or left out. */
 int fr_tracer_feed(struct fr_tracer *t, const struct fr_record *rec, struct fr_arena *out, struct fr_trace_done *ret);
-bool fr_tracer_open(const struct fr_tracer *t); /* some trace is still open: keep feeding every line */
+bool fr_tracer_open(const struct fr_tracer *t); /* something is open or waits to be fetched: keep feeding every line */
 
 #endif

@@ -9,14 +9,10 @@ static bool is_c10(fr_sv at)
            (fr_lex_peek(at, 2) == ' ' || fr_is_digit(fr_lex_peek(at, 2)));
 }
 
-/* Python indents by even numbers, so an odd number of spaces holds the hook's own one. */
+/* The hook puts one space before each line, the tee prefix none: "[rank0]:  File" is a teed frame, "[rank0]:   File" a hooked one. */
 static bool is_hook(fr_sv at)
 {
-    size_t spaces = 0;
-    while (spaces < at.n && at.p[spaces] == ' ') {
-        spaces++;
-    }
-    return spaces % 2 == 1;
+    return fr_lex_peek(at, 0) == ' ' && !fr_sv_starts(at, FR_SV("  File \""));
 }
 
 static bool peel_tag(struct fr_record *rec)
@@ -81,6 +77,7 @@ static const struct fr_format_sample samples[] = {
     {"[rank0]:  File \"a.py\", line 1, in f", "local_rank=0 rank=- text=\"  File \\\"a.py\\\", line 1, in f\""},
     {"[rank0]:[titan] 2026-01-02 03:04:05,123 - root - INFO - step: 10  loss:  7.1",
      "local_rank=0 rank=- level=info time=2026-01-02T03:04:05.123 text=\"step: 10  loss:  7.1\""},
+    {"[rank1]:  Original exception:", "rank=1 local_rank=-"},
     {"[RANK 1] loading", "rank=1 text=loading"},
     {"[rank: 5] Received SIGTERM: 15", "rank=5 text=\"Received SIGTERM: 15\""},
     {"[Rank 5] Some NCCL operations have failed", "rank=- pg_rank=5"},
