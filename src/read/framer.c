@@ -191,7 +191,7 @@ int fr_framer_next(struct fr_framer *f, struct fr_chunk *ret)
             give(f, n, tail, false, ret);
             return 1;
         }
-        if (n == max) {
+        if (n == max && !(f->eof && n == f->end - f->start)) { /* exactly so long and the end: no piece */
             n = piece_end(p, n);
             give(f, n, f->tail_from != UINT64_MAX && f->offset + n > f->tail_from, true, ret);
             return 1;
