@@ -135,6 +135,7 @@ static int on_segment(struct fr_collector *c, const struct fr_hit *hit, fr_sv se
     }
     fr_recorder_alive(&c->rec, &rec);
     int rc = 0;
+    c->rec.in_trace = fr_tracer_open(c->tracer);
     if (n != 0 || facts != 0) {
         rc = fr_recorder_event(&c->rec, c->scanner, &rec, signals, n, drafts, facts);
     }

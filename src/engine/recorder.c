@@ -134,11 +134,12 @@ static size_t normalise(fr_sv text, char *out, size_t cap)
     return k;
 }
 
-static fr_sv content_key(const struct fr_record *rec, const uint16_t *signals, unsigned n, const struct fr_draft *d, char *out, size_t cap)
+static fr_sv content_key(const struct fr_record *rec, const uint16_t *signals, unsigned n, const struct fr_draft *d, bool in_trace,
+                         char *out, size_t cap)
 {
     const struct fr_who *w = &rec->who;
-    int head = snprintf(out, cap, "%u/%u/%u/%d/%d/%d/%lld/", d != NULL ? d->fact : 0, n, n != 0 ? signals[0] : 0, w->rank,
-                        w->local_rank, w->task, (long long)w->pid);
+    int head = snprintf(out, cap, "%u/%u/%u/%d/%d/%d/%lld/%llu/", d != NULL ? d->fact : 0, n, n != 0 ? signals[0] : 0, w->rank,
+                        w->local_rank, w->task, (long long)w->pid, in_trace ? (unsigned long long)rec->lineno : 0ULL);
     size_t k = (size_t)head;
     bool exact = d != NULL; /* a fact's numbers are its content */
     if (exact) {
@@ -219,7 +220,9 @@ static int one_event(struct fr_recorder *r, struct fr_scanner *scanner, const st
 {
     char key[KEY_MAX + FR_EVENT_TEXT_MAX];
     bool fresh = false;
-    uint32_t *slot = fr_map_slot(&r->by_content, content_key(rec, signals, n, d, key, sizeof key), &fresh);
+    /* Lines of a traceback belong to it: the same words in the next one are another process's. */
+    bool alone = r->in_trace && n != 0 && r->per_signal[signals[0]] < FR_RECORDER_PER_SIGNAL / 2;
+    uint32_t *slot = fr_map_slot(&r->by_content, content_key(rec, signals, n, d, alone, key, sizeof key), &fresh);
     if (slot == NULL) {
         return -FR_NOMEM;
     }
@@ -269,6 +272,9 @@ int fr_recorder_event(struct fr_recorder *r, struct fr_scanner *scanner, const s
 int fr_recorder_trace(struct fr_recorder *r, const struct fr_trace_done *done)
 {
     struct fr_source_evidence *ev = r->ev;
+    if (done->trace.exception.n == 0 && done->trace.kind == FR_TRACE_PYTHON) {
+        return 0; /* cut off before its exception: frames alone say nothing */
+    }
     struct fr_trace *copy = FR_NEW(&ev->arena, struct fr_trace);
     if (copy == NULL) {
         return -FR_NOMEM;

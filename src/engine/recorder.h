@@ -19,6 +19,7 @@ struct fr_recorder {
     struct fr_map by_speaker;
     uint32_t last_speaker;
     uint16_t *per_signal;
+    bool in_trace;            /* set by the caller: a traceback is open, or this line opens one */
 };
 
 int fr_recorder_init(struct fr_recorder *r, struct fr_source_evidence *ev, const struct fr_library *lib);

@@ -92,7 +92,7 @@ static int32_t exit_rank(const struct fr_case *c, const struct fr_obs *o)
 
 static const struct { int code; const char *launcher, *plain; int score; } signal_classes[] = {
     {-9, "torchrun-sigkill-exit-minus-9", "process-killed-sigkill", 45}, {-11, "torchrun-sigsegv", "segfault", 45},
-    {-7, "sigbus-exit-minus-7", "sigbus-exit-minus-7", 45},              {-6, "torchrun-sigabrt", "native-abort", 12},
+    {-7, "sigbus-exit-minus-7", "sigbus-exit-minus-7", 45},              {-6, "torchrun-sigabrt", "native-abort", 40},
     {-4, "native-abort", "native-abort", 40},                            {-8, "native-abort", "native-abort", 40},
 };
 
@@ -114,14 +114,14 @@ static void signal_death(struct fr_case *c, const struct fr_obs *o, int32_t rank
         }
         bool launcher = fr_sv_has(o->e->text, FR_SV("exitcode")) || fr_sv_has(o->e->text, FR_SV("torch"));
         int32_t f = fr_case_class(c, launcher ? signal_classes[i].launcher : signal_classes[i].plain);
-        bool alone = code != -6 || (how_many(c, -6) <= 1 && c->ranks.n > 1);
         struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_EXIT);
-        if (k == NULL || (code == -6 && !alone)) {
+        if (k == NULL) {
             return;
         }
         fr_cand_obs(c, k, (uint32_t)(o - c->obs.v));
         fr_cand_rank(c, k, rank);
-        k->score += k->score == 0 ? (code == -6 ? 40 : signal_classes[i].score) : 0;
+        k->ground = FR_GROUND_EXIT;
+        k->score += k->score == 0 ? signal_classes[i].score : 0;
         k->silent = true;
         k->fatal = true;
         if (o->e->fact == FR_FACT_EXIT && rank < 0) {

@@ -10,7 +10,7 @@ static bool complained(const struct fr_rank *r)
 }
 
 struct tally {
-    uint32_t victims, suspects, timeouts, closed;
+    uint32_t victims, suspects, confessed, timeouts, closed;
     const struct fr_rank *suspect[8];
     int32_t first; /* obs index of the first complaint, -1 none */
 };
@@ -37,6 +37,7 @@ static void count_ranks(const struct fr_case *c, struct tally *t)
 {
     for (uint32_t i = 0; i < c->ranks.n; i++) {
         const struct fr_rank *r = &c->ranks.v[i];
+        t->confessed += r->cause != NULL && r->cause->fatal;
         if (complained(r)) {
             t->victims++;
         } else {
@@ -62,7 +63,8 @@ static void accuse_silent(struct fr_case *c, const struct tally *t)
     }
     k->ground = k->ground == FR_GROUND_EXIT ? FR_GROUND_EXIT : FR_GROUND_SILENCE;
     k->silent = true;
-    k->score = k->score > 25 ? k->score : 25;
+    double score = t->confessed != 0 ? 12 : 25; /* somebody confessed: silence is then only a possibility */
+    k->score = k->score > score ? k->score : score;
     fr_cand_for(c, k, "%u of %u ranks complained that a peer was %s; only %s did not", t->victims, c->ranks.n,
                 stalled ? "late" : "gone", t->suspects == 1 ? "this one" : "these");
 }
@@ -123,7 +125,7 @@ void fr_case_silence(struct fr_case *c)
     if (t.suspects != 0 && t.suspects <= 8 && most) {
         accuse_silent(c, &t);
     }
-    if (t.suspects == 0 && t.victims >= 3) {
+    if (t.suspects == 0 && t.victims >= 3 && t.confessed == 0) {
         accuse_odd(c, &t);
     }
 }
