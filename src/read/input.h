@@ -66,7 +66,8 @@ struct fr_chunk {
     uint64_t nuls;           /* NUL bytes of the member turned into spaces so far */
     uint32_t flags;          /* FR_SRC_* learned so far: TRUNCATED, BINARY, LONG_LINES, DECODED, LIMIT */
 };
-/* 1 = chunk, 0 = end of member (*ret then holds the final flags and nuls), -FR_NOMEM. Bytes are UTF-8-ish as they are (bad bytes stay; UTF-16 with BOM is converted; NUL bytes become spaces). */
+/* 1 = chunk, 0 = end of member (*ret then holds the final flags and nuls), -FR_NOMEM. Bytes are UTF-8-ish as they are (bad bytes stay; UTF-16 with BOM is converted; blocks of NUL bytes become spaces,
+ * and so do all NULs near them; a lone one in a large file may stay). */
 int fr_reader_chunk(struct fr_reader *r, struct fr_chunk *ret, struct fr_err *err);
 
 /* What a path says about who wrote it: rank3.log, rank_00012.log, slurm-8_1.out (task), attempt_0/3/stderr.log (local rank 3, attempt 0), node07.log,
