@@ -31,6 +31,7 @@ static void add_escaped(struct fr_buf *out, struct fr_buf *scratch, bool propert
             fr_buf_addc(out, s.p[i]);
         }
     }
+    out->failed |= !fr_buf_ok(scratch);
     fr_buf_clear(scratch);
 }
 

@@ -200,6 +200,7 @@ static void do_now(struct page *p, const struct fr_report *r, const struct fr_in
         tagged(p, "<pre>", fr_buf_sv(&slurm), "</pre>");
         tagged(p, "<pre>", fr_buf_sv(&kubernetes), "</pre>\n");
     }
+    p->out->failed |= !fr_buf_ok(&slurm) || !fr_buf_ok(&kubernetes);
     if (fr_has(f->fix_primary)) {
         fr_buf_addz(p->out, "<ol>\n");
         tagged(p, "<li>", fr_sv_z(f->fix_primary), "</li>\n");

@@ -30,6 +30,7 @@ static void add_escaped(struct fr_buf *out, fr_sv s)
 static void flush(struct md *m)
 {
     add_escaped(m->out, fr_buf_sv(&m->scratch));
+    m->out->failed |= !fr_buf_ok(&m->scratch);
     fr_buf_clear(&m->scratch);
 }
 
@@ -69,6 +70,7 @@ static void flush_code(struct md *m)
         fr_buf_addz(m->out, pad);
         repeat(m->out, '`', ticks);
     }
+    m->out->failed |= !fr_buf_ok(&m->scratch);
     fr_buf_clear(&m->scratch);
 }
 
@@ -89,6 +91,7 @@ static void fence(struct md *m, fr_sv s, const char *language)
     fr_buf_addc(m->out, '\n');
     repeat(m->out, '`', ticks);
     fr_buf_addc(m->out, '\n');
+    m->out->failed |= !fr_buf_ok(&m->scratch);
     fr_buf_clear(&m->scratch);
 }
 
@@ -281,6 +284,7 @@ static void oncall(struct md *m, const struct fr_report *r, const struct fr_inci
         fence(m, fr_buf_sv(&slurm), "sh");
         fence(m, fr_buf_sv(&kubernetes), "sh");
     }
+    m->out->failed |= !fr_buf_ok(&slurm) || !fr_buf_ok(&kubernetes);
     item(m, "", fr_sv_z(fr_story_step(in)));
     item(m, "\n**Afterwards:** ", fr_sv_z(in->failure->verify_command));
     if (in->evidence.n > 0) {

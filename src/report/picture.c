@@ -34,13 +34,20 @@ static int64_t least(int64_t a, int64_t b)
     return a == FR_TIME_NONE ? b : b == FR_TIME_NONE || a < b ? a : b;
 }
 
+/* Differences of times must not overflow: beyond a century from 1970 a time is a broken one, and unknown. */
+static int64_t sane(int64_t t)
+{
+    const int64_t most = 4000000000LL * FR_NS_PER_S;
+    return t > most || t < -most ? FR_TIME_NONE : t;
+}
+
 static void join(struct row *w, const struct fr_lane *l, uint32_t i)
 {
     w->last = i;
     w->role = weight(l->role) > weight(w->role) ? l->role : w->role;
-    w->from = least(w->from, l->from_ns);
-    w->to = l->to_ns > w->to ? l->to_ns : w->to; /* NONE is the smallest number */
-    w->mark = least(w->mark, l->mark_ns);
+    w->from = least(w->from, sane(l->from_ns));
+    w->to = sane(l->to_ns) > w->to ? l->to_ns : w->to; /* NONE is the smallest number */
+    w->mark = least(w->mark, sane(l->mark_ns));
 }
 
 static bool bucket(const struct fr_report *r, rows *ret)
@@ -61,7 +68,7 @@ static bool bucket(const struct fr_report *r, rows *ret)
             if (w == NULL) {
                 return false;
             }
-            *w = (struct row){i, i, l->role, l->from_ns, l->to_ns, l->mark_ns};
+            *w = (struct row){i, i, l->role, sane(l->from_ns), sane(l->to_ns), sane(l->mark_ns)};
             open = !alone;
             continue;
         }

@@ -15,6 +15,13 @@ static json_t *text_object(fr_sv s)
     return o;
 }
 
+static json_t *text_buffer(const struct fr_buf *b)
+{
+    json_t *o = json_object();
+    fr_tree_buf(o, "text", b);
+    return o;
+}
+
 /* Paths to URI references: everything but unreserved characters and '/' is percent-encoded. */
 static void add_uri(struct fr_buf *b, fr_sv path)
 {
@@ -39,7 +46,7 @@ static json_t *location(const struct fr_quote *q)
     FR_AUTO(fr_buf) uri = FR_BUF_INIT(0);
     json_t *o = json_object(), *physical = json_object(), *artifact = json_object(), *region = json_object();
     add_uri(&uri, q->source);
-    fr_tree_str(artifact, "uri", fr_buf_sv(&uri));
+    fr_tree_buf(artifact, "uri", &uri);
     fr_tree_set(physical, "artifactLocation", artifact);
     fr_tree_int(region, "startLine", q->line > 0 ? (int64_t)q->line : 1);
     fr_tree_set(region, "snippet", text_object(q->text));
@@ -60,7 +67,7 @@ static json_t *rule(const struct fr_incident *in)
         fr_tree_set(o, "fullDescription", text_object(quick));
     }
     fr_words_addz(&help, f->fix_primary != NULL ? f->fix_primary : "faultrank explain shows the page of this failure.");
-    fr_tree_set(o, "help", text_object(fr_buf_sv(&help)));
+    fr_tree_set(o, "help", text_buffer(&help));
     fr_tree_push(tags, fr_tree_text(in->category));
     fr_tree_push(tags, fr_tree_text(in->layer));
     fr_tree_set(properties, "tags", tags);
@@ -90,7 +97,7 @@ static json_t *result(const struct fr_report *r, const struct fr_incident *in, u
     fr_words_headline(&message, r, in);
     fr_buf_addz(&message, ". ");
     fr_words_action(&message, r, in);
-    fr_tree_set(o, "message", text_object(fr_buf_sv(&message)));
+    fr_tree_set(o, "message", text_buffer(&message));
     for (uint32_t i = 0; i < in->evidence.n; i++) {
         fr_tree_push(i == 0 ? locations : related, location(&in->evidence.v[i]));
     }
@@ -124,7 +131,7 @@ static json_t *invocation(const struct fr_report *r)
         fr_buf_addz(&message, ": ");
         fr_words_add(&message, r->input.skipped.v[i].why);
         fr_tree_str(n, "level", FR_SV("warning"));
-        fr_tree_set(n, "message", text_object(fr_buf_sv(&message)));
+        fr_tree_set(n, "message", text_buffer(&message));
         fr_tree_push(notes, n);
     }
     fr_tree_set(o, "toolExecutionNotifications", notes);

@@ -11,6 +11,7 @@
 static void scratch_wrap(struct fr_text *t, const char *first, const char *next)
 {
     fr_wrap(t->out, fr_buf_sv(&t->scratch), first, next, t->width);
+    t->failed |= !fr_buf_ok(&t->scratch);
     fr_buf_clear(&t->scratch);
 }
 

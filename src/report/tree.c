@@ -84,10 +84,17 @@ void fr_tree_when(json_t *o, const struct fr_when *w)
     fr_tree_str(o, "time_basis", fr_sv_z(fr_words_basis(w)));
 }
 
+void fr_tree_buf(json_t *o, const char *key, const struct fr_buf *b)
+{
+    lost |= !fr_buf_ok(b);
+    fr_tree_str(o, key, fr_buf_sv(b));
+}
+
 json_t *fr_tree_array_at(json_t *o, fr_sv key)
 {
     FR_AUTO(fr_buf) name = FR_BUF_INIT(0);
     fr_utf8_clean(&name, key, 0);
+    lost |= !fr_buf_ok(&name);
     const char *z = name.p != NULL ? name.p : "";
     json_t *a = json_object_get(o, z);
     if (a == NULL) {

@@ -21,6 +21,8 @@ void fr_tree_int(json_t *o, const char *key, int64_t n);
 void fr_tree_known(json_t *o, const char *key, int64_t n);     /* null when negative */
 void fr_tree_real(json_t *o, const char *key, double d);       /* null unless finite */
 void fr_tree_when(json_t *o, const struct fr_when *w);         /* "time" and "time_basis" */
+/* Text that was built in a buffer: a failure of the buffer counts as a loss. */
+void fr_tree_buf(json_t *o, const char *key, const struct fr_buf *b);
 json_t *fr_tree_array_at(json_t *o, fr_sv key);                /* found or made; borrowed */
 /* Appends root and a newline to out, and frees root. */
 int fr_tree_dump(json_t *root, struct fr_buf *out, struct fr_err *err);

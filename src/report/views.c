@@ -8,6 +8,7 @@
 static void flush(struct fr_text *t, const char *first, const char *next)
 {
     fr_wrap(t->out, fr_buf_sv(&t->scratch), first, next, t->width);
+    t->failed |= !fr_buf_ok(&t->scratch);
     fr_buf_clear(&t->scratch);
 }
 
@@ -33,6 +34,7 @@ void fr_text_oncall(struct fr_text *t, const struct fr_report *r, const struct f
     if (fr_story_drain(in, &slurm, &kubernetes)) {
         fr_buf_printf(t->out, "  $ %s     (Slurm)\n  $ %s     (Kubernetes)\n", slurm.p, kubernetes.p);
     }
+    t->failed |= !fr_buf_ok(&slurm) || !fr_buf_ok(&kubernetes);
     const char *step = fr_story_step(in), *check = fr_story_typed_check(f);
     if (fr_has(step)) {
         fr_text_prose(t, fr_sv_z(step), "  ", "  ");

@@ -20,12 +20,12 @@ static uint32_t add_runs(struct fr_buf *b, const int32_t *v, uint32_t n, uint32_
     uint32_t runs = 0, i = 0;
     while (i < n && runs++ < most) {
         uint32_t j = i;
-        while (j + 1 < n && v[j + 1] <= v[j] + 1) {
+        while (j + 1 < n && (int64_t)v[j + 1] - v[j] <= 1) {
             j++;
         }
         fr_buf_printf(b, "%s%" PRId32, i > 0 ? "," : "", v[i]);
         if (v[j] > v[i]) {
-            fr_buf_printf(b, "%c%" PRId32, v[j] == v[i] + 1 ? ',' : '-', v[j]);
+            fr_buf_printf(b, "%c%" PRId32, (int64_t)v[j] - v[i] == 1 ? ',' : '-', v[j]);
         }
         i = j + 1;
     }
@@ -350,10 +350,8 @@ int64_t fr_words_idle(const struct fr_report *r, const struct fr_incident *in)
         last = r->lanes.v[i].to_ns > last ? r->lanes.v[i].to_ns : last;
     }
     /* A week is more than any watchdog waits: then the two clocks were not the same one. */
-    if (last == FR_TIME_NONE || last < w->ns || last - w->ns > 7 * 86400 * FR_NS_PER_S) {
-        return -1;
-    }
-    return (last - w->ns) / FR_NS_PER_S;
+    double seconds = ((double)last - (double)w->ns) / (double)FR_NS_PER_S;
+    return last == FR_TIME_NONE || seconds < 0 || seconds > 7 * 86400 ? -1 : (int64_t)seconds;
 }
 
 const char *fr_words_owner(fr_sv owner)
@@ -377,7 +375,7 @@ int fr_words_finish(const struct fr_buf *out, struct fr_err *err)
     if (fr_buf_ok(out)) {
         return 0;
     }
-    if (out->limit > 0 && out->n + 4096 >= out->limit) {
+    if (out->limit > 0 && out->n + 65536 >= out->limit) { /* no single piece is larger than that */
         return fr_err_set(err, FR_LIMIT, "the report would be larger than %zu bytes", out->limit);
     }
     return fr_err_set(err, FR_NOMEM, "out of memory while writing the report");

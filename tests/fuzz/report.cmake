@@ -1,0 +1,1 @@
+fr_fuzz(report LIBS fr_report)
