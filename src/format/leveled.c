@@ -111,7 +111,7 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     if (at.p[0] == '[') {
         return peel_bracket(ctx, rec);
     }
-    bool is_submitit = fr_lex_lit(&at, "submitit ");
+    bool is_submitit = fr_lex_lit(&at, "submitit ") || fr_lex_lit(&at, "LAUNCH "); /* Paddle's launcher */
     uint8_t level = fr_level_take(&at);
     if (level == FR_LEVEL_NONE) {
         return false;

@@ -15,7 +15,14 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     } else if (!fr_lex_char(&at, '[')) {
         return false;
     }
-    if (!fr_lex_index(&at, &job) || !fr_lex_char(&at, ',') || !fr_lex_index(&at, &rank) || !fr_lex_lit(&at, "]<std") ||
+    if (!fr_lex_index(&at, &job)) {
+        return false;
+    }
+    rank = job; /* Horovod's own launcher: "[3]<stderr>:" */
+    if (fr_lex_char(&at, ',') && !fr_lex_index(&at, &rank)) {
+        return false;
+    }
+    if (!fr_lex_lit(&at, "]<std") ||
         (!fr_lex_lit(&at, "out") && !fr_lex_lit(&at, "err") && !fr_lex_lit(&at, "diag")) || !fr_lex_lit(&at, ">:")) {
         return false;
     }
@@ -91,6 +98,7 @@ static const char *const literals[] = {"noticed that process rank ", "Process na
 
 static const struct fr_format_sample samples[] = {
     {"[1,3]<stderr>:Traceback (most recent call last):", "task=3 rank=- text=\"Traceback (most recent call last):\""},
+    {"[5]<stderr>:Killed", "task=5 text=Killed"},
     {"Tue Nov 25 12:34:56 2025[1,0]<stdout>:hello", "task=0 text=hello outer=2025-11-25T12:34:56"},
     {"mpirun noticed that process rank 7 with PID 4242 on node gpu-3 exited on signal 9 (Killed).", "fact=exit rank=7 pid=4242 node=gpu-3 exitcode=-9"},
     {"mpirun noticed that process rank 1 with PID 0 on node gpu-3 exited on signal 11 (Segmentation fault).", "fact=exit rank=1 pid=- exitcode=-11"},

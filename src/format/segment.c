@@ -80,11 +80,18 @@ static bool logging_at(fr_sv s)
            fr_sv_starts(s, FR_SV("INFO:torch.")) || fr_sv_starts(s, FR_SV("CRITICAL:torch."));
 }
 
+/* "[WARNING|logging.py:290] 2023-11-04 02:38:30,787 >> " */
+static bool transformers_at(fr_sv s)
+{
+    s = fr_sv_skip(s, 1);
+    return fr_level_take(&s) != FR_LEVEL_NONE && fr_lex_peek(s, 0) == '|' && fr_sv_chr(fr_sv_head(s, 80), ']') != FR_NPOS;
+}
+
 static bool begins_writer(fr_sv s, fr_sv role)
 {
     switch (s.p[0]) {
     case '[':
-        return tag_at(s, role) || c10_at(s) || boot_at(s);
+        return tag_at(s, role) || c10_at(s) || boot_at(s) || transformers_at(s);
     case '(':
         return actor_at(s);
     case 'W':
@@ -110,6 +117,9 @@ static bool only_prefixes(fr_sv head)
         }
         rec.text = (fr_sv){clean, fr_peel_strip_ansi(head, clean)};
     }
+    while (rec.text.n > 0 && (rec.text.p[0] == '>' || rec.text.p[0] == '|' || rec.text.p[0] == ' ')) {
+        rec.text = fr_sv_skip(rec.text, 1);
+    }
     fr_peel_prefixes(&ctx, &rec);
     return fr_sv_trim(rec.text).n == 0;
 }
@@ -133,7 +143,8 @@ static size_t cut_at(fr_sv s)
             return i;
         }
         bool may = c == '[' || c == '(' || (fr_is_upper(c) && strchr("WEIFC", c) != NULL);
-        if (may && !is_json && begins_writer(fr_sv_skip(s, i), role) && !only_prefixes(fr_sv_head(s, i))) {
+        bool inside = fr_is_upper(c) && (s.p[i - 1] == '[' || s.p[i - 1] == '_'); /* "[E808 ..": the bracket is part of it */
+        if (may && !inside && !is_json && begins_writer(fr_sv_skip(s, i), role) && !only_prefixes(fr_sv_head(s, i))) {
             return i;
         }
     }

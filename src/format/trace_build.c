@@ -190,6 +190,14 @@ static void choose_place(const struct fr_trace_build *b, const struct fr_trace_l
             }
         }
     }
+    if (b->kind == FR_TRACE_CPP) { /* the source line where it was raised, else the first frame behind the error's own constructor */
+        for (uint32_t i = link->n; i > 0 && place->line < 0 && fr_sv_starts(place->func, FR_SV("c10::")); i--) {
+            place = frame_at(b, link, i - 1);
+        }
+        for (uint32_t i = link->n; i > 0 && (inner->line >= 0 || fr_sv_starts(inner->func, FR_SV("c10::Error"))); i--) {
+            inner = frame_at(b, link, i - 1);
+        }
+    }
     t->file = fr_arena_dup(out, place->file);
     t->func = fr_arena_dup(out, place->func);
     t->line = place->line;

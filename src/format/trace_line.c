@@ -124,14 +124,14 @@ static void take_cpp_frame(fr_sv at, struct fr_line_parts *p)
 /* "Exception raised from checkTimeout at ../torch/csrc/x.cpp:632 (most recent call first):" */
 static void take_cpp_from(fr_sv at, struct fr_line_parts *p)
 {
-    fr_sv place, number;
+    fr_sv place, rest, number;
     size_t mark = fr_sv_find(at, FR_SV(" at "));
     p->func = fr_sv_head(at, mark == FR_NPOS ? 0 : mark);
     if (mark == FR_NPOS) {
         return;
     }
-    place = fr_sv_skip(at, mark + 4);
-    if (fr_lex_token(&place, &place) && fr_sv_cut(place, ':', &p->file, &number)) {
+    rest = fr_sv_skip(at, mark + 4);
+    if (fr_lex_token(&rest, &place) && fr_sv_cut(place, ':', &p->file, &number)) {
         uint64_t line = 0;
         (void)fr_lex_digits(&number, 1, 8, &line);
         p->line = (int32_t)line;

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launcher: DeepSpeed's launch.py, accelerate, torch.multiprocessing.spawn and DataLoader: parents that report a dead child.
+ * They react; what they name is the first child they looked at, or the only one. */
+#include "format/dialect.h"
+
+/* "Killing subprocess 4242"; "['/opt/venv/bin/python', ..., '--local_rank=3', ...] exits with return code = -9" */
+static bool deepspeed_fact(struct fr_draft *d, fr_sv text)
+{
+    if (fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("Killing subprocess "))) {
+        d->fact = FR_FACT_STOP_SENT;
+        fr_draft_num(d, FR_KEY_SIGNAL, 15, FR_SV_NONE);
+        fr_draft_text(d, FR_KEY_REASON, FR_SV("deepspeed"));
+        return true;
+    }
+    if (fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("] Process ")) && fr_sv_has(text, FR_SV("exits successfully"))) {
+        d->fact = FR_FACT_EXIT;
+        fr_draft_num(d, FR_KEY_EXITCODE, 0, FR_SV_NONE);
+        return true;
+    }
+    d->n_caps = 0;
+    if (!fr_draft_num_after(d, FR_KEY_EXITCODE, text, FR_SV("exits with return code = "))) {
+        return false;
+    }
+    d->fact = FR_FACT_EXIT;
+    if (!fr_draft_num_after(d, FR_KEY_LOCAL_RANK, text, FR_SV("--local_rank="))) {
+        (void)fr_draft_num_after(d, FR_KEY_LOCAL_RANK, text, FR_SV("--local-rank="));
+    }
+    fr_draft_text(d, FR_KEY_REASON, FR_SV("deepspeed"));
+    return true;
+}
+
+/* "[launch.py:348:main] Process 4242 exits successfully." */
+static bool success_fact(struct fr_draft *d, fr_sv text)
+{
+    if (!fr_sv_has(text, FR_SV(" exits successfully")) || !fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("Process "))) {
+        return false;
+    }
+    d->fact = FR_FACT_EXIT;
+    fr_draft_num(d, FR_KEY_EXITCODE, 0, FR_SV_NONE);
+    fr_draft_text(d, FR_KEY_REASON, FR_SV("deepspeed"));
+    return true;
+}
+
+/* "subprocess.CalledProcessError: Command '[...]' returned non-zero exit status 1."; "... died with <Signals.SIGKILL: 9>." */
+static bool subprocess_fact(struct fr_draft *d, fr_sv text)
+{
+    int64_t signal = 0;
+    fr_sv at, name;
+    if (!fr_sv_has(text, FR_SV("CalledProcessError"))) {
+        return false;
+    }
+    d->fact = FR_FACT_EXIT;
+    if (fr_lex_find(text, "died with <Signals.", &at) && fr_lex_name(&at, &name)) {
+        signal = fr_signal_number(name);
+        fr_draft_num(d, FR_KEY_EXITCODE, -signal, name);
+    } else if (!fr_draft_num_after(d, FR_KEY_EXITCODE, text, FR_SV("non-zero exit status "))) {
+        return false;
+    }
+    fr_draft_text(d, FR_KEY_REASON, FR_SV("subprocess"));
+    return true;
+}
+
+/* "-- Process 1 terminated with the following error:", "process 1 terminated with signal SIGSEGV", "... with exit code 3" */
+static bool spawn_fact(struct fr_draft *d, fr_sv text)
+{
+    fr_sv at, name;
+    int32_t index = -1;
+    if ((!fr_lex_find(text, "Process ", &at) && !fr_lex_find(text, "process ", &at)) || !fr_lex_index(&at, &index) || !fr_lex_lit(&at, " terminated with ")) {
+        return false;
+    }
+    d->fact = FR_FACT_EXIT;
+    fr_draft_num(d, FR_KEY_LOCAL_RANK, index, FR_SV_NONE);
+    if (fr_lex_lit(&at, "signal ") && fr_lex_token(&at, &name)) {
+        int number = fr_signal_number(fr_sv_ends(name, FR_SV(".")) ? fr_sv_head(name, name.n - 1) : name);
+        fr_draft_num(d, FR_KEY_EXITCODE, -number, name);
+    } else if (!fr_draft_num_after(d, FR_KEY_EXITCODE, at, FR_SV("exit code "))) {
+        fr_draft_num(d, FR_KEY_EXITCODE, 1, FR_SV_NONE);
+    }
+    fr_draft_text(d, FR_KEY_REASON, FR_SV("spawn"));
+    return true;
+}
+
+/* "DataLoader worker (pid 493) is killed by signal: Bus error. ...", "DataLoader worker (pid(s) 493, 494) exited unexpectedly" */
+static bool loader_fact(struct fr_draft *d, fr_sv text)
+{
+    fr_sv at, how;
+    if (!fr_sv_has(text, FR_SV("DataLoader worker (pid"))) {
+        return false;
+    }
+    d->fact = FR_FACT_EXIT;
+    if (!fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("(pid ")) && !fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("(pid(s) "))) {
+        return false;
+    }
+    if (fr_lex_find(text, "killed by signal: ", &at) && fr_lex_until(&at, '.', &how)) {
+        fr_draft_num(d, FR_KEY_EXITCODE, -fr_signal_number(how), how);
+    }
+    fr_draft_text(d, FR_KEY_REASON, FR_SV("dataloader-worker"));
+    return true;
+}
+
+/* vLLM: "Worker proc VllmWorker-2 died unexpectedly (exit code: None), shutting down executor." */
+static bool vllm_fact(struct fr_draft *d, fr_sv text)
+{
+    fr_sv at, name, number;
+    if (!fr_lex_find(text, "Worker proc ", &at) || !fr_lex_name(&at, &name) || !fr_sv_has(at, FR_SV("died unexpectedly"))) {
+        return false;
+    }
+    d->fact = FR_FACT_EXIT;
+    if (fr_lex_find(name, "-", &number)) {
+        int32_t index = -1;
+        if (fr_lex_index(&number, &index) && number.n == 0) {
+            fr_draft_num(d, FR_KEY_LOCAL_RANK, index, FR_SV_NONE);
+        }
+    }
+    (void)fr_draft_num_after(d, FR_KEY_EXITCODE, at, FR_SV("exit code: "));
+    fr_draft_text(d, FR_KEY_WORKER, name);
+    fr_draft_text(d, FR_KEY_REASON, FR_SV("vllm"));
+    return true;
+}
+
+static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret, int max)
+{
+    static bool (*const readers[])(struct fr_draft *, fr_sv) = {deepspeed_fact, success_fact, subprocess_fact, spawn_fact, loader_fact, vllm_fact};
+    (void)ctx;
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
+        struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_EXIT);
+        if (d != NULL && readers[i](d, rec->text)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static const char *const literals[] = {"Killing subprocess ", "exits with return code = ", " exits successfully", "CalledProcessError",
+                                       " terminated with signal ", " terminated with the following error", " terminated with exit code", "DataLoader worker (pid",
+                                       "died unexpectedly", NULL};
+
+static const struct fr_format_sample samples[] = {
+    {"[2024-05-01 10:00:00,123] [INFO] [launch.py:319:sigkill_handler] Killing subprocess 4242", "level=info fact=stop_sent pid=4242"},
+    {"[2024-05-01 10:00:00,123] [ERROR] [launch.py:325:sigkill_handler] ['/opt/venv/bin/python', '-u', 'fit.py', '--local_rank=3'] exits with return code = -9",
+     "level=error fact=exit local_rank=3 exitcode=-9 reason=deepspeed"},
+    {"[2024-05-01 10:00:00,123] [INFO] [launch.py:348:main] Process 71 exits successfully.", "fact=exit pid=71 exitcode=0"},
+    {"subprocess.CalledProcessError: Command '['python', 'fit.py']' returned non-zero exit status 1.", "fact=exit exitcode=1 reason=subprocess"},
+    {"subprocess.CalledProcessError: Command '['python', 'fit.py']' died with <Signals.SIGKILL: 9>.", "fact=exit exitcode=-9"},
+    {"torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGSEGV", "fact=exit local_rank=1 exitcode=-11 reason=spawn"},
+    {"-- Process 3 terminated with the following error:", "fact=exit local_rank=3 exitcode=1"},
+    {"RuntimeError: DataLoader worker (pid 493) is killed by signal: Bus error. It is possible", "fact=exit pid=493 exitcode=-7 reason=dataloader-worker"},
+    {"RuntimeError: DataLoader worker (pid(s) 493) exited unexpectedly", "fact=exit pid=493 exitcode=-"},
+    {"(EngineCore pid=59085) ERROR 08-14 09:51:09 [multiproc_executor.py:284] Worker proc VllmWorker-2 died unexpectedly (exit code: None), shutting down executor.",
+     "pid=59085 role=EngineCore fact=exit local_rank=2 worker=VllmWorker-2"},
+    {"it died unexpectedly", ""},
+    {NULL, NULL}};
+
+const struct fr_format fr_format_launcher = {
+    .name = "launcher", .summary = "DeepSpeed, accelerate, spawn, DataLoader, vLLM: dead children", .literals = literals, .facts = facts, .samples = samples};
