@@ -21,6 +21,7 @@ PROGRAMS = faultrank
 
 # Make variables of ours are no business of the makefiles that CMake writes.
 MAKEOVERRIDES =
+MAKEFLAGS += --no-print-directory
 unexport DESTDIR prefix bindir mandir datadir
 
 .PHONY: all demo test build bench scorecard fuzz install uninstall clean help
