@@ -6,9 +6,6 @@
 
 enum { HOOKS_MAX = 2048 };
 
-/* Lines that open a multi-line block: from here on every line is looked at until the block is closed. */
-static const char *const trace_openers[] = {"Traceback (most recent call last)", "Fatal Python error", "terminate called", NULL};
-
 static struct fr_hook table[HOOKS_MAX];
 
 static unsigned add(unsigned n, const char *const *literals, uint8_t kind, unsigned module)
@@ -29,7 +26,7 @@ struct fr_hooks fr_engine_hooks(void)
         for (unsigned i = 0; i < fr_dialects_count; i++) {
             n = add(n, fr_dialects[i]->literals, FR_HOOK_METRIC, i);
         }
-        n = add(n, trace_openers, FR_HOOK_TRACE, 0);
+        n = add(n, fr_trace_openers, FR_HOOK_TRACE, 0);
     }
     return (struct fr_hooks){table, n};
 }

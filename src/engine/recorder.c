@@ -269,11 +269,26 @@ int fr_recorder_event(struct fr_recorder *r, struct fr_scanner *scanner, const s
     return rc;
 }
 
+static struct fr_event *event_of(struct fr_recorder *r, const struct fr_trace_done *done)
+{
+    struct fr_record rec = {.text = done->exc_text, .offset = done->exc_offset, .lineno = done->exc_line, .who = done->who,
+                            .when = done->when, .outer = done->outer};
+    return event_new(r, &rec);
+}
+
 int fr_recorder_trace(struct fr_recorder *r, const struct fr_trace_done *done)
 {
     struct fr_source_evidence *ev = r->ev;
-    if (done->trace.exception.n == 0 && done->trace.kind == FR_TRACE_PYTHON) {
-        return 0; /* cut off before its exception: frames alone say nothing */
+    if (done->is_row) {
+        struct fr_event *row = event_of(r, done);
+        if (row != NULL) {
+            row->fact = done->row.fact;
+            set_caps(r, row, done->row.caps, done->row.n_caps);
+        }
+        return 0;
+    }
+    if (done->ignored) {
+        return 0; /* a destructor's complaint: nothing died of it */
     }
     struct fr_trace *copy = FR_NEW(&ev->arena, struct fr_trace);
     if (copy == NULL) {
@@ -281,9 +296,9 @@ int fr_recorder_trace(struct fr_recorder *r, const struct fr_trace_done *done)
     }
     *copy = done->trace;
     bool attached = false;
-    for (uint32_t i = ev->events.n; i-- > 0 && ev->events.v[i].line >= done->line;) {
+    for (uint32_t i = 0; i < ev->events.n; i++) { /* events are not yet in line order: traces end when their speaker speaks again */
         struct fr_event *e = &ev->events.v[i];
-        if (e->line <= done->exc_line && same_speaker(&e->who, &done->who)) {
+        if (e->line >= done->line && e->line <= done->exc_line && same_speaker(&e->who, &done->who)) {
             e->trace = copy;
             attached |= e->line == done->exc_line;
         }
@@ -291,9 +306,7 @@ int fr_recorder_trace(struct fr_recorder *r, const struct fr_trace_done *done)
     if (attached) {
         return 0;
     }
-    struct fr_record rec = {.text = done->exc_text, .offset = done->exc_offset, .lineno = done->exc_line, .who = done->who,
-                            .when = done->when, .outer = done->outer};
-    struct fr_event *e = event_new(r, &rec);
+    struct fr_event *e = event_of(r, done);
     if (e != NULL) {
         e->trace = copy;
     }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static double runner_up(const struct fr_case *c, const struct fr_cand *k)
 {
@@ -101,8 +102,24 @@ static void resume(const struct fr_case *c, struct fr_incident *in, struct fr_re
     }
 }
 
+/* A kill that nobody explains: after a stretch of training once more is worth a try; before the first step the same need (mostly
+ * of memory) would only meet the same limit. */
+static void action(const struct fr_case *c, const struct fr_cand *k, struct fr_incident *in)
+{
+    const char *id = fr_cand_class(c, k)->id;
+    if (strcmp(id, "process-killed-sigkill") != 0 && strcmp(id, "torchrun-sigkill-exit-minus-9") != 0) {
+        return;
+    }
+    uint64_t points = 0;
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        points += c->set->sources.v[i]->metric_points;
+    }
+    in->action = points != 0 ? FR_ACTION_RESTART : FR_ACTION_FIX_FIRST;
+}
+
 void fr_explain_advice(struct fr_case *c, const struct fr_cand *k, struct fr_incident *in, struct fr_report *r)
 {
+    action(c, k, in);
     resume(c, in, r);
     what_next(c, k, in, r);
 }

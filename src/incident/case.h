@@ -4,6 +4,7 @@
  *   timeline.c  when each event began, on one clock with per-node skew
  *   ranks.c     what is known about every rank: its log, life signs, exit, symptoms
  *   causes.c    candidates from signals, traces and series; silence.c, exits.c and collectives.c add those nobody printed
+ *   adopt.c     joins candidates without a rank to the one rank that can have printed them
  *   judge.c     orders and prunes the candidates
  *   explain.c   writes the incident: evidence, victims, what was ruled out
  * Everything lives in the case's arena and dies with it; the evidence set and the library are borrowed. */
@@ -93,6 +94,7 @@ struct fr_case {
     /* joins, see identity.c */
     struct fr_map pid_rank, local_rank, task_rank, pci_rank, addr_node, node_index;
     int32_t *src_rank, *src_node;   /* per source, -1 unknown */
+    bool *src_exits;                /* per source: it reports exits */
     bool local_is_rank, task_is_rank;
     bool nomem;
 };
@@ -106,6 +108,7 @@ void fr_case_exits(struct fr_case *c);
 void fr_case_collectives(struct fr_case *c);
 void fr_case_silence(struct fr_case *c);
 void fr_case_symptoms(struct fr_case *c);
+void fr_case_adopt(struct fr_case *c);                          /* adopt.c: ranks for candidates whose own lines name none */
 /* Best candidate's index, or -1: nothing to blame. */
 int32_t fr_case_judge(struct fr_case *c);
 

@@ -203,9 +203,11 @@ void fr_case_symptoms(struct fr_case *c)
             k->score = -40 + 0.3 * c->lib->failures[o->failure].weight;
             fr_cand_against(c, k, "it is what a victim prints when another process has failed");
         }
-        bool about_peer = o->signal >= 0 && c->lib->signals[o->signal].about == FR_ABOUT_PEER;
-        if (about_peer && o->subject >= 0) {
+        uint8_t about = o->signal >= 0 ? c->lib->signals[o->signal].about : FR_ABOUT_REPORTER;
+        bool about_peer = about == FR_ABOUT_PEER;
+        if ((about_peer || about == FR_ABOUT_CAPTURED) && o->subject >= 0) {
             fr_cand_rank(c, k, o->subject);
+            k->silent = true;
         }
         fr_sv peer = fr_event_text(o->e, FR_KEY_PEER);
         if (about_peer && k->node.n == 0 && peer.n != 0) {

@@ -4,6 +4,7 @@
 #include "incident/case.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Exceptions that only wrap or announce another process's end. */
 static const char *const wrappers[] = {"ChildFailedError", "CalledProcessError", "SignalException", "ProcessExitedException",
@@ -43,6 +44,9 @@ static void by_trace(const struct fr_case *c, struct fr_obs *o)
 {
     const struct fr_trace *t = o->e->trace;
     fr_sv name = last_part(t->exception);
+    if (t->exception.n == 0 && t->kind == FR_TRACE_PYTHON) {
+        return; /* cut off before its exception: it says who failed, not of what */
+    }
     if (t->kind == FR_TRACE_FAULTHANDLER) {
         bool segv = fr_sv_has(t->message, FR_SV("Segmentation fault"));
         bool bus = fr_sv_has(t->message, FR_SV("Bus error"));
@@ -79,6 +83,18 @@ static void by_signal(const struct fr_case *c, struct fr_obs *o)
     o->meaning = means[s->role];
 }
 
+/* Only the world's own group is seen: a group rank is then a global one. */
+static bool one_group(const struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        fr_sv desc = fr_event_text(c->obs.v[i].e, FR_KEY_PG_DESC), pg = fr_event_text(c->obs.v[i].e, FR_KEY_PG);
+        if ((desc.n != 0 && !fr_sv_eq(desc, FR_SV("default_pg"))) || (pg.n != 0 && !fr_sv_eq(pg, FR_SV("0")))) {
+            return false;
+        }
+    }
+    return c->world > 0;
+}
+
 static int32_t captured_subject(const struct fr_case *c, const struct fr_obs *o)
 {
     const struct fr_event *e = o->e;
@@ -87,6 +103,10 @@ static int32_t captured_subject(const struct fr_case *c, const struct fr_obs *o)
         return (int32_t)rank;
     }
     int32_t r = fr_case_pid_rank(c, o->node, fr_event_num(e, FR_KEY_PID, -1));
+    if (r < 0 && one_group(c)) {
+        r = (int32_t)fr_event_num(e, FR_KEY_PG_RANK, -1);
+        r = r < c->world ? r : -1;
+    }
     fr_sv pci = fr_event_text(e, FR_KEY_PCI);
     if (r < 0 && pci.n != 0 && pci.n < 40 && o->node >= 0) {
         char key[80];
@@ -124,11 +144,28 @@ static bool went_on(const struct fr_case *c, const struct fr_obs *o)
     return !decided && s->metric_tail[2] > o->e->last_line;
 }
 
+/* Classes that say no more than how a process ended. */
+static bool is_exit_class(const struct fr_case *c, int32_t failure)
+{
+    static const char *const ids[] = {"torchrun-sigkill-exit-minus-9", "process-killed-sigkill", "torchrun-sigsegv", "torchrun-sigabrt",
+                                      "sigbus-exit-minus-7", "torchrun-child-failed", NULL};
+    for (const char *const *id = ids; failure >= 0 && *id != NULL; id++) {
+        if (strcmp(c->lib->failures[failure].id, *id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What launchers say about ends and stops is weighed in exits.c; their text alone is a reaction. */
 static void reactions(const struct fr_case *c, struct fr_obs *o)
 {
     uint8_t fact = o->e->fact;
     bool general = o->failure >= 0 && c->lib->failures[o->failure].weight <= 20;
+    if (fact == FR_FACT_NONE && o->e->trace == NULL && o->meaning == FR_MEANS_CAUSE && c->src_exits[o->src] &&
+        is_exit_class(c, o->failure)) {
+        o->meaning = FR_MEANS_NOTHING; /* the row it stands in is a fact already */
+    }
     if (fact == FR_FACT_STOP_SENT || fact == FR_FACT_STOP_RECEIVED) {
         int32_t f = fr_case_class(c, "torchrun-sigterm-cascade");
         o->meaning = FR_MEANS_TEARDOWN;
@@ -161,6 +198,14 @@ static void classify(const struct fr_case *c, struct fr_obs *o)
 
 void fr_case_classify(struct fr_case *c)
 {
+    c->src_exits = FR_NEW_N(&c->arena, bool, c->set->sources.n + 1);
+    if (c->src_exits == NULL) {
+        c->nomem = true;
+        return;
+    }
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        c->src_exits[c->obs.v[i].src] |= c->obs.v[i].e->fact == FR_FACT_EXIT;
+    }
     for (uint32_t i = 0; i < c->obs.n; i++) {
         classify(c, &c->obs.v[i]);
     }

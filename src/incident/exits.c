@@ -3,6 +3,8 @@
  * a process that somebody stopped says nothing. A signal death nobody sent and nobody explains is the finding itself. */
 #include "incident/case.h"
 
+#include <string.h>
+
 static bool is_cleanup_text(fr_sv t)
 {
     static const char *const texts[] = {"forcing job termination", "Job step aborted", "Terminating StepId", "Terminating job step",
@@ -92,7 +94,7 @@ static int32_t exit_rank(const struct fr_case *c, const struct fr_obs *o)
 
 static const struct { int code; const char *launcher, *plain; int score; } signal_classes[] = {
     {-9, "torchrun-sigkill-exit-minus-9", "process-killed-sigkill", 45}, {-11, "torchrun-sigsegv", "segfault", 45},
-    {-7, "sigbus-exit-minus-7", "sigbus-exit-minus-7", 45},              {-6, "torchrun-sigabrt", "native-abort", 40},
+    {-7, "sigbus-exit-minus-7", "sigbus-exit-minus-7", 45},              {-6, "native-abort", "native-abort", 40},
     {-4, "native-abort", "native-abort", 40},                            {-8, "native-abort", "native-abort", 40},
 };
 
@@ -106,11 +108,34 @@ static uint32_t how_many(const struct fr_case *c, int code)
     return n;
 }
 
+/* The process printed its own end (faulthandler, a handler's message): the number only says whose it was. */
+static struct fr_cand *said_itself(struct fr_case *c, const char *a, const char *b, int32_t rank)
+{
+    const char *ids[] = {a, b};
+    for (uint32_t i = 0; i < c->cands.n && rank >= 0; i++) {
+        struct fr_cand *k = &c->cands.v[i];
+        bool voiced = k->ground == FR_GROUND_SIGNAL || k->ground == FR_GROUND_TRACE;
+        bool fits = k->ranks.n == 0 || (k->ranks.n == 1 && k->ranks.v[0] == rank);
+        for (int n = 0; n < 2; n++) {
+            if (voiced && fits && k->fatal && strcmp(fr_cand_class(c, k)->id, ids[n]) == 0) {
+                return k;
+            }
+        }
+    }
+    return NULL;
+}
+
 static void signal_death(struct fr_case *c, const struct fr_obs *o, int32_t rank, int code)
 {
     for (size_t i = 0; i < sizeof signal_classes / sizeof signal_classes[0]; i++) {
         if (signal_classes[i].code != code) {
             continue;
+        }
+        struct fr_cand *voiced = said_itself(c, signal_classes[i].launcher, signal_classes[i].plain, rank);
+        if (voiced != NULL) {
+            fr_cand_rank(c, voiced, rank);
+            fr_cand_for(c, voiced, "rank %d ended by signal %d", rank, -code);
+            return;
         }
         bool launcher = fr_sv_has(o->e->text, FR_SV("exitcode")) || fr_sv_has(o->e->text, FR_SV("torch"));
         int32_t f = fr_case_class(c, launcher ? signal_classes[i].launcher : signal_classes[i].plain);

@@ -72,6 +72,18 @@ static const struct fr_obs *first_complaint(const struct fr_case *c)
     return first;
 }
 
+/* The exception line of the traceback that a frame's hit belongs to: it says more than the frame. */
+static const struct fr_obs *exception_of(const struct fr_case *c, const struct fr_cand *k, const struct fr_obs *frame)
+{
+    for (uint32_t i = 0; i < k->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[k->obs.v[i]];
+        if (o->e->trace != NULL && o->e->trace == frame->e->trace && o->e->line == o->e->trace->last_line) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
 static void set_evidence(struct fr_case *c, const struct fr_cand *k, struct fr_report *r, struct fr_incident *in)
 {
     const struct fr_obs *complaint = first_complaint(c);
@@ -79,13 +91,17 @@ static void set_evidence(struct fr_case *c, const struct fr_cand *k, struct fr_r
     const struct fr_failure *f = fr_cand_class(c, k);
     bool earlier = complaint != NULL && own != NULL && complaint->src == own->src && complaint->e->line < own->e->line;
     bool vague = f->weight <= 30 && strcmp(f->category, "collective") == 0 && earlier; /* the first sign says as much as it does */
-    if (complaint != NULL && ((k->silent && k->ground == FR_GROUND_EXIT) || vague)) {
+    if (complaint != NULL && ((k->silent && (k->ground == FR_GROUND_EXIT || k->ground == FR_GROUND_ACCUSED)) || vague)) {
         push_quote(in, quote(c, r, complaint));
     }
     bool finding_first = k->finding != NULL && (k->obs.n == 0 || (c->obs.v[k->obs.v[0]].src == k->finding_src &&
                                                                   k->finding->line <= c->obs.v[k->obs.v[0]].e->line));
     if (finding_first) {
         push_quote(in, quote_finding(c, r, k));
+    }
+    const struct fr_obs *verdict = own == NULL ? NULL : exception_of(c, k, own);
+    if (verdict != NULL) {
+        push_quote(in, quote(c, r, verdict));
     }
     for (uint32_t i = 0; i < k->obs.n && in->evidence.n < EVIDENCE_MAX - 2; i++) {
         push_quote(in, quote(c, r, &c->obs.v[k->obs.v[i]]));

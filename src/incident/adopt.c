@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* adopt: a fault was printed without saying by whom (an assertion of the GPU, faulthandler, a tokeniser's bar). Where exactly
+ * one rank can have printed it, it is that rank's: the only process there is, the only one that ended by that signal, the
+ * only one with a traceback that is no victim's. Two that fit are none. */
+#include "incident/case.h"
+
+#include <string.h>
+
+static int32_t only_exit(const struct fr_case *c, int code)
+{
+    int32_t found = -1;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (r->has_exit && !r->stopped && r->exitcode == code) {
+            if (found >= 0) {
+                return -1;
+            }
+            found = r->rank;
+        }
+    }
+    return found;
+}
+
+static int exit_code_of(const char *id)
+{
+    static const struct { const char *id; int code; } codes[] = {
+        {"segfault", -11}, {"torchrun-sigsegv", -11}, {"sigbus-exit-minus-7", -7}, {"native-abort", -6},
+        {"process-killed-sigkill", -9}, {"torchrun-sigkill-exit-minus-9", -9}};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        if (strcmp(codes[i].id, id) == 0) {
+            return codes[i].code;
+        }
+    }
+    return 0;
+}
+
+/* The only rank that left a traceback which is no complaint about a peer. */
+static int32_t only_trace(const struct fr_case *c)
+{
+    int32_t found = -1;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (r->trace != NULL && r->symptom == NULL) {
+            if (found >= 0) {
+                return -1;
+            }
+            found = r->rank;
+        }
+    }
+    return found;
+}
+
+/* Everybody else waits in a barrier of the start-up while somebody still prepares the data: by the usual pattern that is the
+ * main process, and it is when rank 0 alone does not complain. Before any model exists, the group's ranks are the global ones. */
+static bool all_but_zero_wait(const struct fr_case *c)
+{
+    uint32_t others = 0;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_event *e = c->obs.v[i].e;
+        if (e->fact != FR_FACT_TIMEOUT || c->obs.v[i].attempt != c->attempt) {
+            continue;
+        }
+        int64_t rank = c->obs.v[i].rank >= 0 ? c->obs.v[i].rank : fr_event_num(e, FR_KEY_PG_RANK, e->who.pg_rank);
+        if (rank == 0) {
+            return false;
+        }
+        others += rank > 0;
+    }
+    return others != 0;
+}
+
+static void adopt(struct fr_case *c, struct fr_cand *k)
+{
+    const char *id = fr_cand_class(c, k)->id;
+    int code = exit_code_of(id);
+    int32_t rank = -1;
+    if (c->world == 1) {
+        fr_cand_rank(c, k, 0);
+        fr_cand_for(c, k, "the world has one rank");
+        return;
+    }
+    if (strcmp(id, "slow-preprocessing-timeout") == 0 && all_but_zero_wait(c)) {
+        fr_cand_rank(c, k, 0);
+        k->silent = true;
+        fr_cand_for(c, k, "every rank but 0 waits at a barrier while the data is still being prepared");
+        return;
+    }
+    if (k->ground != FR_GROUND_SIGNAL && k->ground != FR_GROUND_TRACE) {
+        return;
+    }
+    rank = code != 0 ? only_exit(c, code) : -1;
+    if (rank >= 0) {
+        fr_cand_rank(c, k, rank);
+        fr_cand_for(c, k, "rank %d is the only one that ended by signal %d", rank, -code);
+        return;
+    }
+    rank = only_trace(c);
+    if (rank >= 0 && code == 0) {
+        fr_cand_rank(c, k, rank);
+        fr_cand_for(c, k, "only rank %d left a traceback that is no complaint about a peer", rank);
+    }
+}
+
+void fr_case_adopt(struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->cands.n; i++) {
+        if (c->cands.v[i].ranks.n == 0) {
+            adopt(c, &c->cands.v[i]);
+        }
+    }
+}
