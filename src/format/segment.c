@@ -59,6 +59,9 @@ static bool actor_at(fr_sv s)
     }
     fr_sv inside = fr_sv_head(s, end);
     size_t pid = fr_sv_find(inside, FR_SV("pid="));
+    if (fr_lex_peek(s, end + 1) != ' ' || fr_sv_chr(fr_sv_head(inside, pid), ',') != FR_NPOS) {
+        return false;
+    }
     return pid != FR_NPOS && (pid == 1 || inside.p[pid - 1] == ' ') && fr_is_digit(fr_lex_peek(inside, pid + 4)) &&
            fr_sv_chr(inside, '(') == 0 && fr_sv_chr(fr_sv_skip(inside, 1), '(') == FR_NPOS;
 }

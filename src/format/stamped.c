@@ -180,7 +180,8 @@ static bool take_olmo(struct fr_record *rec, fr_sv *s)
     rec->level = fr_level_of(word);
     rec->who.node = host;
     rec->who.local_rank = local;
-    *s = fr_lex_peek(at, 0) == '\t' ? fr_sv_skip(at, 1) : at;
+    fr_lex_spaces(&at);
+    *s = at;
     return true;
 }
 

@@ -228,6 +228,9 @@ static unsigned for_chain(const struct open *o, const struct fr_line_parts *p)
 static unsigned for_header(const struct open *o, const struct fr_line_parts *p)
 {
     (void)p;
+    if (o->has_group && o->state == WANT_FRAME) {
+        return 3;
+    }
     return o->state == WANT_HEADER ? 2 : (o->state == IN_MESSAGE || o->state == IN_GAP) && o->wants_inner ? 1 : 0;
 }
 
@@ -277,7 +280,7 @@ static void on_header(struct fr_tracer *t, const struct fr_record *rec, uint64_t
     if (o != NULL) {
         if (o->state == WANT_HEADER) {
             fr_trace_build_next(&o->b);
-        } else {
+        } else if (o->state != WANT_FRAME) { /* a group's part has begun already */
             fr_trace_build_inner(&o->b);
         }
         o->wants_inner = false;
@@ -326,9 +329,6 @@ static void on_exception(struct fr_tracer *t, const struct fr_record *rec, uint6
     struct open *o = choose(t, speaker, p, for_exception);
     if (o == NULL) {
         return;
-    }
-    if (o->has_group && fr_trace_build_link(&o->b)->type.n > 0) {
-        return; /* a sub-exception after the first: the group is known by its first part */
     }
     fr_trace_build_exception(&o->b, p, rec);
     touch(o, IN_MESSAGE);
@@ -505,11 +505,22 @@ static bool in_table(struct fr_tracer *t, const struct fr_record *rec, uint64_t 
     return r == 0; /* others may have written between the lines of the table */
 }
 
+/* Parts of a group after the first: the group is known by that one. */
+static unsigned for_later_part(const struct open *o, const struct fr_line_parts *p)
+{
+    return p->in_group && o->has_group && o->b.has_outer && o->b.first.type.n > 0 ? 1 : 0;
+}
+
 static void feed_line(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker, fr_sv text)
 {
     struct fr_line_parts p;
     enum fr_trace_line kind = fr_trace_line_of(text, &p);
     if (in_table(t, rec, speaker, text)) {
+        return;
+    }
+    struct open *group = p.in_group ? choose(t, speaker, &p, for_later_part) : NULL;
+    if (group != NULL) {
+        touch(group, IN_MESSAGE);
         return;
     }
     switch (kind) {

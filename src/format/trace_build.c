@@ -137,6 +137,9 @@ static fr_sv library_of(fr_sv file)
         fr_sv_has(file, FR_SV("\\lib\\"))) {
         return FR_SV("python");
     }
+    if (fr_sv_has(file, FR_SV("/bin/")) && !fr_sv_ends(file, FR_SV(".py"))) {
+        return base_name(file); /* an installed launcher: torchrun, accelerate, vllm */
+    }
     return FR_SV_NONE;
 }
 
