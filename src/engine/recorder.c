@@ -276,6 +276,17 @@ static struct fr_event *event_of(struct fr_recorder *r, const struct fr_trace_do
     return event_new(r, &rec);
 }
 
+/* A destructor's or exit handler's complaint: nothing died of it, whatever its lines say. */
+static void ignore_lines(struct fr_recorder *r, const struct fr_trace_done *done)
+{
+    for (uint32_t i = 0; i < r->ev->events.n; i++) {
+        struct fr_event *e = &r->ev->events.v[i];
+        if (e->line >= done->line && e->line <= done->exc_line && same_speaker(&e->who, &done->who)) {
+            e->n_signals = 0;
+        }
+    }
+}
+
 int fr_recorder_trace(struct fr_recorder *r, const struct fr_trace_done *done)
 {
     struct fr_source_evidence *ev = r->ev;
@@ -288,7 +299,8 @@ int fr_recorder_trace(struct fr_recorder *r, const struct fr_trace_done *done)
         return 0;
     }
     if (done->ignored) {
-        return 0; /* a destructor's complaint: nothing died of it */
+        ignore_lines(r, done);
+        return 0;
     }
     struct fr_trace *copy = FR_NEW(&ev->arena, struct fr_trace);
     if (copy == NULL) {

@@ -47,7 +47,7 @@ struct fr_rank {
     const struct fr_trace *trace;         /* where it stood when it failed */
     bool done;               /* said that it finished */
     int64_t enqueued, completed, seq; /* last collective counters of the widest group, -1 unknown */
-    fr_sv op;
+    fr_sv op, pg;            /* pg: the group those belong to, empty unknown */
     const struct fr_activity *life;       /* its last speaker record, NULL none */
     uint32_t life_src;
 };
@@ -95,6 +95,7 @@ struct fr_case {
     struct fr_map pid_rank, local_rank, task_rank, pci_rank, addr_node, node_index;
     int32_t *src_rank, *src_node;   /* per source, -1 unknown */
     bool *src_exits;                /* per source: it reports exits */
+    uint64_t *src_restart;          /* per source: the line of its last restart, 0 none */
     bool local_is_rank, task_is_rank;
     bool nomem;
 };

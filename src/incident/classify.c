@@ -126,7 +126,9 @@ static void set_subject(const struct fr_case *c, struct fr_obs *o)
     case FR_ABOUT_CAPTURED: o->subject = captured_subject(c, o); break;
     case FR_ABOUT_PEER: o->subject = (int32_t)fr_event_num(o->e, FR_KEY_PEER_RANK, -1); break;
     case FR_ABOUT_NOBODY: o->subject = -1; break;
-    default: o->subject = o->rank;
+    default:
+        /* Whoever cannot reach a peer is only one end of the path. */
+        o->subject = o->failure >= 0 && strcmp(c->lib->failures[o->failure].category, "network") == 0 ? -1 : o->rank;
     }
     if (o->e->is_kernel && o->subject < 0) {
         o->subject = captured_subject(c, o);
@@ -141,7 +143,8 @@ static bool went_on(const struct fr_case *c, const struct fr_obs *o)
     const struct fr_failure *f = o->failure >= 0 ? &c->lib->failures[o->failure] : NULL;
     bool decided = o->e->is_kernel || o->e->fact == FR_FACT_SCHEDULER || o->e->fact == FR_FACT_OOM_KILL ||
                    (f != NULL && f->weight >= 90);
-    return !decided && s->metric_tail[2] > o->e->last_line;
+    bool restarted = c->src_restart[o->src] > o->e->last_line;
+    return !decided && !restarted && s->metric_tail[2] > o->e->last_line;
 }
 
 /* Classes that say no more than how a process ended. */
@@ -199,12 +202,17 @@ static void classify(const struct fr_case *c, struct fr_obs *o)
 void fr_case_classify(struct fr_case *c)
 {
     c->src_exits = FR_NEW_N(&c->arena, bool, c->set->sources.n + 1);
-    if (c->src_exits == NULL) {
+    c->src_restart = FR_NEW_N(&c->arena, uint64_t, c->set->sources.n + 1);
+    if (c->src_exits == NULL || c->src_restart == NULL) {
         c->nomem = true;
         return;
     }
     for (uint32_t i = 0; i < c->obs.n; i++) {
-        c->src_exits[c->obs.v[i].src] |= c->obs.v[i].e->fact == FR_FACT_EXIT;
+        const struct fr_event *e = c->obs.v[i].e;
+        c->src_exits[c->obs.v[i].src] |= e->fact == FR_FACT_EXIT;
+        if (e->fact == FR_FACT_ATTEMPT) {
+            c->src_restart[c->obs.v[i].src] = e->line;
+        }
     }
     for (uint32_t i = 0; i < c->obs.n; i++) {
         classify(c, &c->obs.v[i]);

@@ -3,10 +3,22 @@
  * who never reached the collective that everybody else waits in. */
 #include "incident/case.h"
 
+/* The class of a report whose accusing line carries no signal of its own: the desync report's, when its other lines are there. */
+static int32_t reported_by(const struct fr_case *c)
+{
+    int32_t desync = fr_case_class(c, "desync-debug-report");
+    for (uint32_t i = 0; desync >= 0 && i < c->obs.n; i++) {
+        if (c->obs.v[i].failure == desync && c->obs.v[i].attempt == c->attempt) {
+            return desync;
+        }
+    }
+    return fr_case_class(c, "rank-stalled");
+}
+
 static void accuse(struct fr_case *c, uint32_t i, fr_sv list, double score)
 {
     const struct fr_obs *o = &c->obs.v[i];
-    int32_t f = o->failure >= 0 ? o->failure : fr_case_class(c, "rank-stalled");
+    int32_t f = o->failure >= 0 ? o->failure : reported_by(c);
     struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_ACCUSED);
     if (k == NULL) {
         return;
@@ -111,16 +123,19 @@ static void vote_mismatch(struct fr_case *c)
     }
 }
 
+/* The first group that has counters of at least two ranks: numbers of different groups are never compared. */
 static const struct fr_rank *lowest_counter(const struct fr_case *c, uint32_t *ret_known, bool *ret_alone)
 {
     const struct fr_rank *low = NULL;
     uint32_t known = 0;
+    fr_sv group = FR_SV_NONE;
     *ret_alone = true;
     for (uint32_t i = 0; i < c->ranks.n; i++) {
         const struct fr_rank *r = &c->ranks.v[i];
-        if (r->enqueued < 0) {
+        if (r->enqueued < 0 || (known != 0 && !fr_sv_eq(group, r->pg))) {
             continue;
         }
+        group = r->pg;
         known++;
         if (low == NULL || r->enqueued < low->enqueued) {
             low = r;
@@ -140,13 +155,14 @@ static void by_counters(struct fr_case *c)
     bool alone;
     const struct fr_rank *low = lowest_counter(c, &known, &alone);
     int64_t waited = -1;
-    for (uint32_t i = 0; i < c->ranks.n; i++) {
-        waited = c->ranks.v[i].seq > waited ? c->ranks.v[i].seq : waited;
+    for (uint32_t i = 0; low != NULL && i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        waited = r->seq > waited && fr_sv_eq(r->pg, low->pg) ? r->seq : waited;
     }
     if (low == NULL || known < 2 || !alone || low->enqueued >= waited) {
         return;
     }
-    int32_t f = fr_case_class(c, "collective-desync");
+    int32_t f = fr_case_class(c, low->timeout == NULL ? "rank-stalled" : "collective-desync");
     struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_COUNTERS);
     if (k == NULL) {
         return;
@@ -154,8 +170,11 @@ static void by_counters(struct fr_case *c)
     fr_cand_rank(c, k, low->rank);
     k->ground = FR_GROUND_COUNTERS;
     k->score = 55;
-    if (low->symptom != NULL) {
-        fr_cand_obs(c, k, (uint32_t)(low->symptom - c->obs.v));
+    k->silent = low->timeout == NULL;
+    for (uint32_t i = 0; i < c->ranks.n && k->obs.n < 3; i++) {
+        if (c->ranks.v[i].timeout != NULL) {
+            fr_cand_obs(c, k, (uint32_t)(c->ranks.v[i].timeout - c->obs.v));
+        }
     }
     fr_cand_for(c, k, "rank %d had enqueued only %lld collectives when the others waited in number %lld", low->rank,
                 (long long)low->enqueued, (long long)waited);
@@ -174,7 +193,7 @@ static void by_operation(struct fr_case *c)
         uint32_t same = 0, all = 0;
         for (uint32_t k = 0; k < c->ranks.n && all < 64; k++) {
             const struct fr_rank *s = &c->ranks.v[k];
-            if (s != r && s->seq == r->seq && s->op.n != 0) {
+            if (s != r && s->seq == r->seq && s->op.n != 0 && fr_sv_eq(s->pg, r->pg)) {
                 all++;
                 same += fr_sv_eq(s->op, r->op);
             }
@@ -204,12 +223,26 @@ static void by_operation(struct fr_case *c)
                 (long long)odd->seq, FR_SV_ARG(usual->op));
 }
 
+/* A desync report lists several levels of lag: those furthest behind hold up the rest. */
+static int64_t lowest_missed(const struct fr_case *c)
+{
+    int64_t lowest = INT64_MAX;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_event *e = c->obs.v[i].e;
+        int64_t seq = e->fact == FR_FACT_MISSING && c->obs.v[i].attempt == c->attempt ? fr_event_num(e, FR_KEY_SEQ, -1) : -1;
+        lowest = seq >= 0 && seq < lowest ? seq : lowest;
+    }
+    return lowest;
+}
+
 void fr_case_collectives(struct fr_case *c)
 {
+    int64_t lowest = lowest_missed(c);
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
         fr_sv list = o->e->fact == FR_FACT_MISSING ? fr_event_text(o->e, FR_KEY_MISSING) : FR_SV_NONE;
-        if (list.n != 0 && o->attempt == c->attempt && !o->recovered) {
+        bool behind = fr_event_num(o->e, FR_KEY_SEQ, lowest) == lowest;
+        if (list.n != 0 && o->attempt == c->attempt && !o->recovered && behind) {
             accuse(c, i, list, 60);
         }
     }

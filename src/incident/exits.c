@@ -117,7 +117,7 @@ static struct fr_cand *said_itself(struct fr_case *c, const char *a, const char 
         bool voiced = k->ground == FR_GROUND_SIGNAL || k->ground == FR_GROUND_TRACE;
         bool fits = k->ranks.n == 0 || (k->ranks.n == 1 && k->ranks.v[0] == rank);
         for (int n = 0; n < 2; n++) {
-            if (voiced && fits && k->fatal && strcmp(fr_cand_class(c, k)->id, ids[n]) == 0) {
+            if (voiced && fits && strcmp(fr_cand_class(c, k)->id, ids[n]) == 0) {
                 return k;
             }
         }

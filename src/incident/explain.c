@@ -72,12 +72,13 @@ static const struct fr_obs *first_complaint(const struct fr_case *c)
     return first;
 }
 
-/* The exception line of the traceback that a frame's hit belongs to: it says more than the frame. */
+/* The first exception line of the traceback that a frame's hit belongs to: it says more than the frame. */
 static const struct fr_obs *exception_of(const struct fr_case *c, const struct fr_cand *k, const struct fr_obs *frame)
 {
-    for (uint32_t i = 0; i < k->obs.n; i++) {
+    bool is_frame = fr_sv_has(frame->e->text, FR_SV("File \""));
+    for (uint32_t i = 0; is_frame && i < k->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[k->obs.v[i]];
-        if (o->e->trace != NULL && o->e->trace == frame->e->trace && o->e->line == o->e->trace->last_line) {
+        if (o->e->trace != NULL && o->e->trace == frame->e->trace && !fr_sv_has(o->e->text, FR_SV("File \""))) {
             return o;
         }
     }

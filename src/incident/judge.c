@@ -133,8 +133,9 @@ static void set_scope(const struct fr_case *c, struct fr_cand *k)
     const struct fr_failure *f = fr_cand_class(c, k);
     uint32_t world = c->world > 0 ? (uint32_t)c->world : c->ranks.n;
     uint32_t dead = deaths(c);
-    bool everywhere = k->ranks.n > 1 && (k->ranks.n >= world || (dead > 1 && k->ranks.n >= dead));
-    bool counted = k->ranks.n == 0 && k->n_unknown > 1 && world > 1 && k->n_unknown >= world;
+    bool told = k->ground == FR_GROUND_SIGNAL || k->ground == FR_GROUND_TRACE;
+    bool everywhere = told && k->ranks.n > 1 && (k->ranks.n >= world || (dead > 1 && k->ranks.n >= dead));
+    bool counted = told && k->ranks.n == 0 && k->n_unknown > 1 && world > 1 && k->n_unknown >= world;
     if (f->scope == FR_SCOPE_LAUNCHER || (f->scope == FR_SCOPE_NODE && k->ranks.n != 1)) {
         k->scope = f->scope;
     } else if (k->ground == FR_GROUND_SERIES) {

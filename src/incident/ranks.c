@@ -103,6 +103,8 @@ static void set_counters(struct fr_rank *r, const struct fr_event *e)
     if (e->fact == FR_FACT_COUNTERS) {
         r->enqueued = fr_event_num(e, FR_KEY_ENQUEUED, r->enqueued);
         r->completed = fr_event_num(e, FR_KEY_COMPLETED, r->completed);
+        fr_sv desc = fr_event_text(e, FR_KEY_PG_DESC);
+        r->pg = r->pg.n != 0 ? r->pg : desc.n != 0 ? desc : fr_event_text(e, FR_KEY_PG);
     } else if (e->fact == FR_FACT_TIMEOUT && r->seq < 0) {
         r->seq = fr_event_num(e, FR_KEY_SEQ, -1);
         r->op = fr_event_text(e, FR_KEY_OP);

@@ -3,6 +3,8 @@
  * complain, the one that waited somewhere else is. Both need most of the world to be seen, or nobody is accused. */
 #include "incident/case.h"
 
+#include <string.h>
+
 /* It failed on its own account: it complained, or ended by itself the way a Python exception does. */
 static bool complained(const struct fr_rank *r)
 {
@@ -49,10 +51,23 @@ static void count_ranks(const struct fr_case *c, struct tally *t)
     }
 }
 
+/* Waits of the start-up have classes of their own, which say more than "a rank stalled". */
+static int32_t startup_class(const struct fr_case *c, int32_t failure)
+{
+    static const char *const prefixes[] = {"nccl-uid-store", "c10d-store", "c10d-clients", "store-based-barrier", "monitored-barrier", NULL};
+    for (const char *const *p = prefixes; failure >= 0 && *p != NULL; p++) {
+        if (strncmp(c->lib->failures[failure].id, *p, strlen(*p)) == 0) {
+            return failure;
+        }
+    }
+    return -1;
+}
+
 static void accuse_silent(struct fr_case *c, const struct tally *t)
 {
     bool stalled = t->timeouts != 0;
-    int32_t f = fr_case_class(c, stalled ? "rank-stalled" : "silent-exit");
+    int32_t f = startup_class(c, c->obs.v[t->first].failure);
+    f = f >= 0 ? f : fr_case_class(c, stalled ? "rank-stalled" : "silent-exit");
     struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SILENCE);
     if (k == NULL) {
         return;
@@ -113,11 +128,43 @@ static void accuse_odd(struct fr_case *c, const struct tally *t)
                 FR_SV_ARG(odd->trace->func), odd->trace->line, FR_SV_ARG(usual->trace->func), usual->trace->line);
 }
 
+/* A wait that ran out while the log's last word of the program was "preparing data" or "saving": somebody was busy, not dead. */
+static void busy_elsewhere(struct fr_case *c, const struct tally *t)
+{
+    static const char *const ids[] = {"slow-preprocessing-timeout", "slow-checkpoint-timeout", NULL};
+    const struct fr_obs *wait = &c->obs.v[t->first];
+    for (const char *const *id = ids; *id != NULL; id++) {
+        int32_t f = fr_case_class(c, *id);
+        for (uint32_t i = 0; f >= 0 && i < c->obs.n; i++) {
+            const struct fr_obs *o = &c->obs.v[i];
+            const struct fr_source_evidence *s = c->set->sources.v[o->src];
+            bool last_word = o->src == wait->src && o->failure == f && o->e->last_line <= wait->e->line + 3 && s->metric_tail[0] < o->e->line;
+            if (!last_word || t->timeouts == 0) {
+                continue;
+            }
+            struct fr_cand *k = fr_case_cand(c, f, FR_GROUND_SILENCE);
+            if (k != NULL && k->score < 30) {
+                k->ground = FR_GROUND_SILENCE;
+                k->score = 30;
+                k->silent = true;
+                fr_cand_obs(c, k, (uint32_t)t->first);
+                fr_cand_obs(c, k, i);
+                fr_cand_for(c, k, "the last thing the program said before the time-out is \"%.*s\"", (int)(o->e->text.n < 60 ? o->e->text.n : 60), o->e->text.p);
+            }
+            return;
+        }
+    }
+}
+
 void fr_case_silence(struct fr_case *c)
 {
     struct tally t = {0};
     count_complaints(c, &t);
-    if (t.first < 0 || t.timeouts + t.closed == 0 || c->ranks.n < 2) {
+    if (t.first < 0 || t.timeouts + t.closed == 0) {
+        return;
+    }
+    busy_elsewhere(c, &t);
+    if (c->ranks.n < 2) {
         return;
     }
     count_ranks(c, &t);
