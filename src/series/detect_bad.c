@@ -13,26 +13,29 @@ static const uint8_t kinds[] = {FR_FINDING_NAN, FR_FINDING_INF, FR_FINDING_MISSI
 void fr_bad_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v, int which)
 {
     struct fr_bad_run *b = &l->bad[which];
-    b->last_line = at->line;
-    if (b->open) {
-        b->n_run++;
-        b->n_first += b->n_runs == 1;
-        return;
-    }
-    b->open = true;
-    b->n_run = 1;
     double base = l->ring_n != 0 ? l->typical : NAN;
-    if (b->n_runs++ == 0) {
-        b->first = fr_mark_take(s, b->first, at, v, l->good_step, base);
-        b->n_first = 1;
-    } else {
-        b->run = fr_mark_take(s, b->run, at, v, l->good_step, base);
+    if (!b->open) {
+        b->open = l->bad_open = true;
+        b->n_run = 0;
+        if (b->n_runs++ == 0) {
+            b->first = fr_mark_take(s, b->first, at, v, l->good_step, base);
+        } else {
+            b->run = fr_mark_take(s, b->run, at, v, l->good_step, base);
+        }
+    }
+    b->n_run++;
+    b->last_run = at->line;
+    b->good_run = l->n_good;
+    if (b->n_runs == 1) {
+        b->n_first++;
+        b->last_first = at->line;
+        b->good_first = l->n_good;
     }
 }
 
 void fr_bad_good(struct fr_lane *l)
 {
-    l->bad[0].open = l->bad[1].open = l->bad[2].open = false;
+    l->bad_open = l->bad[0].open = l->bad[1].open = l->bad[2].open = false;
 }
 
 static const char *what(int which)
@@ -40,28 +43,29 @@ static const char *what(int which)
     return which == 0 ? "not a number" : which == 1 ? "infinite" : "left out of the line, which this program does when it is not a number";
 }
 
-static void report(struct fr_series *s, struct fr_lane *l, int which, struct fr_mark *m, uint32_t n, bool open)
+static void report(struct fr_series *s, struct fr_lane *l, int which, bool first, bool open)
 {
-    struct fr_bad_run *b = &l->bad[which];
-    const char *name = fr_metric_name((enum fr_metric)l->metric);
-    struct fr_pending *f = fr_pend(s, l, (enum fr_finding_kind)kinds[which], m, n, open, "%s is %s on %u line%s%s", name, what(which), n,
-                                   n == 1 ? "" : "s", open ? " and stays so to the end" : ", then finite again");
+    const struct fr_bad_run *b = &l->bad[which];
+    uint32_t n = first ? b->n_first : b->n_run;
+    struct fr_pending *f = fr_pend(s, l, (enum fr_finding_kind)kinds[which], first ? b->first : b->run, n, open, "%s is %s on %u line%s%s",
+                                   fr_metric_name((enum fr_metric)l->metric), what(which), n, n == 1 ? "" : "s",
+                                   open ? " and stays so to the end" : ", then finite again");
     if (f != NULL) {
-        f->last_line = b->last_line;
+        f->last_line = first ? b->last_first : b->last_run;
+        f->good_then = first ? b->good_first : b->good_run;
     }
 }
 
 void fr_bad_finish(struct fr_series *s, struct fr_lane *l)
 {
     for (int i = 0; i < 3; i++) {
-        struct fr_bad_run *b = &l->bad[i];
+        const struct fr_bad_run *b = &l->bad[i];
         if (b->n_runs == 0) {
             continue;
         }
-        bool only = b->n_runs == 1;
-        report(s, l, i, b->first, b->n_first, only && b->open);
-        if (!only && b->open) { /* the last run never ended: that is where the end began */
-            report(s, l, i, b->run, b->n_run, true);
+        report(s, l, i, true, b->n_runs == 1 && b->open);
+        if (b->n_runs != 1 && b->open) { /* the last run never ended: that is where the end began */
+            report(s, l, i, false, true);
         }
     }
 }

@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A level opens when a value passes a limit over the baseline (median and robust sigma of the last 16 good values), closes
- * when three values in a row are back below half way, and is judged when it closes or the series ends.
- *   loss       limit: median + max(8 sigma, 25 %) with 8 or more points before; median + max(6 x range, 40 %) with 4-7;
- *              +40 % over two or three that agree within 5 %; four-fold and >= 8 over a single one below 6 (a pretrained model that
- *              answers like an untrained one after its first update).
- *              JUMP: the level holds to the end (>= 3 points, two at double, one at five-fold and 30 sigma; one is enough after a single
- *              point), or lasted >= 20 points, at >= 1.4 x or 10 sigma above.  SPIKE: anything shorter that recovered.
+ * when three values in a row are back below half way, and is judged when it closes or the series ends. Where normal values
+ * keep coming in between (more than one in four), it is a mixture and no level: the baseline learns it.
+ *   loss       limit: median + max(8 sigma, 25 %), and half a range over the largest, with 8 or more points before; median + max(6 x
+ *              range, 40 %) with 4-7; +40 % over two or three, 1 or more, that agree within 1 %; four-fold and >= 8 over a single one below 6 (a
+ *              pretrained model that answers like an untrained one after its first update).
+ *              JUMP: at least 1.4 x and 6 sigma, held to the end for >= 3 points (4 where only two or three came before, 1 after a single
+ *              one, 2 at double and 10 sigma, 1 at five-fold and 30 sigma) and all over the limit if fewer than 5, for longer than twice any spike before, or for >= 20 points
+ *              if it ended. From a base below 0.1: by 0.5, or ten-fold for 8 points.
+ *              SPIKE: anything shorter that recovered, of 1.5 x or 10 sigma.
  *   grad_norm  limit: 20 x median and 5 x the largest of the ring, at least 10, with 4 or more points before.
- *              EXPLODE: >= 3 points with a peak of 100 x, or >= 10 points, or a NaN / inf followed while it was open.
- *   step time  limit: median + max(8 sigma, 3 %) with 8 or more points before.
- *              DROP: >= 8 points (5 at the end) at >= 1.15 x; or 5 at the end at >= 1.04 x and 8 sigma. Throughput is judged as its inverse. */
+ *              EXPLODE: >= 3 points with a peak of 100 x, or >= 10 points, or a NaN / inf followed while it was open. */
 #include <math.h>
 
 #include "series/lane.h"
-
-static bool is_pace(const struct fr_lane *l)
-{
-    return l->metric == FR_METRIC_STEP_TIME || l->metric == FR_METRIC_THROUGHPUT;
-}
 
 static void range(const struct fr_lane *l, double *low, double *high)
 {
@@ -32,13 +28,13 @@ static double loss_limit(const struct fr_lane *l, double low, double high)
 {
     double m = l->typical, size = fabs(m);
     if (l->ring_n >= 8) {
-        return m + fmax(fmax(8 * l->spread, 0.25 * size), 0.02);
+        return fmax(m + fmax(fmax(8 * l->spread, 0.25 * size), 0.02), high + (high - low) / 2);
     }
     if (l->ring_n >= 4) {
         return m + fmax(fmax(6 * (high - low), 0.4 * size), 0.05);
     }
     if (l->ring_n >= 2) {
-        return high - low <= 0.05 * size ? m + fmax(0.4 * size, 0.3) : INFINITY;
+        return m >= 1 && high - low <= 0.01 * size ? m + fmax(0.4 * size, 0.3) : INFINITY;
     }
     return m > 0 && m < 6 ? fmax(4 * m, 8) : INFINITY;
 }
@@ -55,8 +51,6 @@ void fr_level_limit(struct fr_lane *l)
         l->limit = loss_limit(l, low, high);
     } else if (l->metric == FR_METRIC_GRAD_NORM && l->ring_n >= 4) {
         l->limit = fmax(fmax(20 * l->typical, 5 * high), 10);
-    } else if (is_pace(l) && l->ring_n >= 8) {
-        l->limit = l->typical + fmax(8 * l->spread, 0.03 * l->typical);
     }
 }
 
@@ -73,15 +67,10 @@ static void open_level(struct fr_series *s, struct fr_lane *l, const struct fr_a
     h->close = l->typical + (l->limit - l->typical) / 2;
     h->sum = 0;
     h->peak = h->low = v;
-    h->n_high = h->normal_run = 0;
+    h->n_high = h->normal_run = h->n_inside = 0;
+    h->n_before = l->ring_n;
     h->open = true;
     h->broke = false;
-}
-
-/* At the third normal value: the level was a spike unless it lasted. */
-static void recovered(struct fr_series *s, struct fr_lane *l)
-{
-    fr_level_close(s, l, false);
 }
 
 bool fr_level_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
@@ -105,11 +94,12 @@ bool fr_level_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at
         h->last_line = at->line;
         return true;
     }
+    h->n_inside++;
     if (h->normal_run++ == 0) {
         h->recovery = fr_mark_take(s, h->recovery, at, v, at->step, h->base);
     }
-    if (h->normal_run >= 3) {
-        recovered(s, l);
+    if (h->normal_run >= 3 || (h->n_inside >= 2 && 3 * h->n_inside > h->n_high)) {
+        fr_level_close(s, l, false);
     }
     return false;
 }
@@ -117,19 +107,28 @@ bool fr_level_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at
 static bool is_jump(const struct fr_lane *l, bool held)
 {
     const struct fr_shift *h = &l->level;
-    double mean = h->sum / h->n_high, over = mean - h->base, size = fmax(fabs(h->base), 1e-9), sigma = fmax(l->spread, 0.005 * size);
-    bool high = over >= 0.4 * size || over >= 10 * sigma;
-    if (h->base < 0.1 && over < 0.5 && over < 3 * l->begin_sum / 5) {
+    double over = h->sum / h->n_high - h->base, size = fmax(fabs(h->base), 1e-9), sigma = fmax(l->spread, 0.005 * size);
+    unsigned before = h->n_before;
+    if (over < 0.4 * size || over < 6 * sigma) {
+        return false;
+    }
+    if (h->base < 0.1 && over < 0.5 && (h->n_high < 8 || over < 9 * size)) {
         return false; /* near zero, a ratio says little */
     }
     if (!held) {
-        return h->n_high >= 20 && high;
+        return h->n_high >= 20;
     }
-    if (l->ring_n == 1) {
-        return true;
+    if (h->n_high <= 2 * l->longest_spike) {
+        return false; /* it has come back from such before */
     }
-    return (h->n_high >= 3 && high) || (h->n_high == 2 && over >= size && over >= 10 * sigma && l->ring_n >= 4) ||
-           (h->n_high == 1 && over >= 4 * size && over >= 30 * sigma && l->ring_n >= 8);
+    if (before < 4) {
+        return before == 1 || h->n_high >= 4;
+    }
+    if (h->n_high < 5 && h->low <= h->limit) {
+        return false; /* few, and not all of them over the limit */
+    }
+    return h->n_high >= 3 || (h->n_high == 2 && over >= size && over >= 10 * sigma) ||
+           (over >= 4 * size && over >= 30 * sigma && before >= 8);
 }
 
 static void close_loss(struct fr_series *s, struct fr_lane *l, bool held)
@@ -139,12 +138,13 @@ static void close_loss(struct fr_series *s, struct fr_lane *l, bool held)
     struct fr_pending *f = NULL;
     if (is_jump(l, held)) {
         f = fr_pend(s, l, FR_FINDING_JUMP, h->mark, h->n_high, held, "loss went from %.4g to %.4g in one point (%.1f x, %.0f sigma of the last %u) and %s",
-                    h->base, h->mark != NULL ? h->mark->value : mean, mean / h->base, (mean - h->base) / sigma, l->ring_n,
+                    h->base, h->mark != NULL ? h->mark->value : mean, mean / h->base, (mean - h->base) / sigma, h->n_before,
                     held ? "stayed there" : "stayed for long");
-    } else if (!held && l->n_spikes < FR_HARMLESS_MAX) {
+        l->level.found = held;
+    } else if (!held && l->n_spikes < FR_HARMLESS_MAX && h->peak - h->base >= fmax(0.5 * fabs(h->base), 10 * sigma)) {
         l->n_spikes++;
-        f = fr_pend(s, l, FR_FINDING_SPIKE, h->mark, h->n_high, false, "loss rose from %.4g to %.4g for %u points and came back", h->base, h->peak,
-                    h->n_high);
+        f = fr_pend(s, l, FR_FINDING_SPIKE, h->mark, h->n_high, false, "loss rose from %.4g to %.4g for %u point%s and came back", h->base, h->peak,
+                    h->n_high, h->n_high == 1 ? "" : "s");
         fr_pend(s, l, FR_FINDING_RECOVERED, h->recovery, 0, false, "loss is back at its level after a spike to %.4g", h->peak);
     }
     if (f != NULL) {
@@ -158,37 +158,15 @@ static void close_grad(struct fr_series *s, struct fr_lane *l, bool held)
     bool exploded = h->broke || (h->n_high >= 3 && h->peak >= 100 * h->base) || h->n_high >= 10;
     struct fr_pending *f = NULL;
     if (exploded) {
-        f = fr_pend(s, l, FR_FINDING_EXPLODE, h->mark, h->n_high, held, "gradient norm rose from a median of %.4g to %.4g (%.0f x) for %u points%s", h->base,
-                    h->peak, h->peak / h->base, h->n_high, h->broke ? ", then was not finite" : "");
+        f = fr_pend(s, l, FR_FINDING_EXPLODE, h->mark, h->n_high, held, "gradient norm rose from a median of %.4g to %.4g (%.0f x) for %u point%s%s", h->base,
+                    h->peak, h->peak / h->base, h->n_high, h->n_high == 1 ? "" : "s", h->broke ? ", then was not finite" : "");
     } else if (!held && l->n_spikes < FR_HARMLESS_MAX) {
         l->n_spikes++;
-        f = fr_pend(s, l, FR_FINDING_SPIKE, h->mark, h->n_high, false, "gradient norm rose from %.4g to %.4g for %u points and came back", h->base,
-                    h->peak, h->n_high);
+        f = fr_pend(s, l, FR_FINDING_SPIKE, h->mark, h->n_high, false, "gradient norm rose from %.4g to %.4g for %u point%s and came back", h->base,
+                    h->peak, h->n_high, h->n_high == 1 ? "" : "s");
     }
     if (f != NULL) {
         f->last_line = h->last_line;
-    }
-}
-
-static void close_pace(struct fr_series *s, struct fr_lane *l, bool held)
-{
-    struct fr_shift *h = &l->level;
-    double mean = h->sum / h->n_high, ratio = mean / h->base, sigma = fmax(l->spread, 0.001 * h->base);
-    bool large = ratio >= 1.15 && (h->n_high >= 8 || (held && h->n_high >= 5));
-    bool small = held && ratio >= 1.04 && h->n_high >= 5 && mean - h->base >= 8 * sigma;
-    if (!large && !small) {
-        return;
-    }
-    bool inverse = l->metric == FR_METRIC_THROUGHPUT;
-    struct fr_pending *f = fr_pend(s, l, FR_FINDING_DROP, h->mark, h->n_high, held, "%s from %.4g to %.4g (%.0f %% slower) for %u points",
-                                   inverse ? "throughput fell" : "step time rose", inverse ? 1 / h->base : h->base, inverse ? 1 / mean : mean,
-                                   100 * (ratio - 1), h->n_high);
-    if (f != NULL) {
-        f->last_line = h->last_line;
-        if (inverse) {
-            f->mark.value = 1 / f->mark.value;
-            f->mark.baseline = 1 / f->mark.baseline;
-        }
     }
 }
 
@@ -208,9 +186,11 @@ void fr_level_close(struct fr_series *s, struct fr_lane *l, bool at_end)
     }
     if (l->metric == FR_METRIC_LOSS) {
         close_loss(s, l, held);
-    } else if (l->metric == FR_METRIC_GRAD_NORM) {
-        close_grad(s, l, held || (at_end && h->broke));
     } else {
-        close_pace(s, l, held);
+        close_grad(s, l, held || (at_end && h->broke));
+    }
+    if (!at_end) {
+        l->longest_spike = h->n_high > l->longest_spike ? h->n_high : l->longest_spike;
+        fr_lane_learn(l, h->sum / h->n_high, h->n_high);
     }
 }

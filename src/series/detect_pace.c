@@ -1,107 +1,202 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pace: what one line alone can't say.
- *   DROP (short series)  a handful of lines is too few for a sigma. Two to seven even steps (range <= 0.3 %), then at least three, each not
- *                        shorter than the one before (0.5 % slack), up to the end, the last >= 1.04 x: a slow-down caught as it happens.
- *   SLOW                 speakers of one dialect with >= 8 step times each, three or more of them: the median of one is over 1.2 x the median of
- *                        the others' medians, and its fastest quarter is above their median too; at most a quarter of the speakers.
- *   STALL                a gap between two points over 10 x the typical gap and 5 minutes; terminal when the end of the source, not the next
- *                        point, ends it. */
+/* Pace: step times, and throughput as time per item.
+ *   DROP   a streak of points over the limit of the run so far (its 90 % quantile, at least 4 % over its median), broken by three points
+ *          under it: >= 16 points (at the end 8, or 12 with less than 64 before) whose mean is 1.15 x the median and 3 sigma, or at the
+ *          end 1.04 x and 8 sigma (from the quartiles). Single values count at most 1.5 x the median. Needs 16 points before. A changed batch
+ *          starts anew.
+ *          Shorter series: two to seven even steps (range <= 0.3 %), then at least three, each not shorter than the one before (0.5 %
+ *          slack), up to the end, the last 1.04 to 1.6 x: a slow-down caught as it happens.
+ *   SLOW   speakers of one dialect with >= 8 points each, three or more of them: the median of one is over 1.2 x the median of all, and its
+ *          fastest quarter is slower than that too; at most a quarter of the speakers. */
 #include <math.h>
 
+#include "base/alloc.h"
 #include "series/lane.h"
 
-enum { CREEP_MAX = 64 };
+enum { CREEP_MAX = 64, WARM = 16 };
 
-void fr_creep_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
+/* Every k-th value of the run, k doubling when the store is full: the same points whatever the machine. */
+static void keep(struct fr_pace *c, uint64_t n, double v)
 {
-    if (l->creep_dead || l->n_good > CREEP_MAX) {
+    if ((n & (c->keep_every - 1)) != 0) {
         return;
     }
-    double last = l->creep_last;
-    l->creep_last = v;
+    if (c->keep_n == FR_KEEP) {
+        for (unsigned i = 0; i < FR_KEEP / 2; i++) {
+            c->keep[i] = c->keep[2 * i + 1];
+        }
+        c->keep_n = FR_KEEP / 2;
+        c->keep_every *= 2;
+        if ((n & (c->keep_every - 1)) != 0) {
+            return;
+        }
+    }
+    c->keep[c->keep_n++] = v;
+}
+
+static unsigned sorted(const struct fr_pace *c, double *v)
+{
+    memcpy(v, c->keep, c->keep_n * sizeof *v);
+    fr_median(v, c->keep_n); /* leaves v sorted */
+    return c->keep_n;
+}
+
+static void learn(struct fr_pace *c)
+{
+    double v[FR_KEEP];
+    unsigned n = sorted(c, v);
+    c->middle = v[n / 2];
+    c->limit = fmax(v[n * 9 / 10], 1.04 * c->middle);
+    c->sigma = fmax((v[n * 3 / 4] - v[n / 4]) / 1.349, 0.001 * c->middle);
+}
+
+static void creep(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
+{
+    struct fr_pace *c = l->pace;
+    double last = c->creep_last, base = c->creep_base;
+    c->creep_last = v;
     if (l->n_good == 1) {
-        l->creep_base = v;
+        c->creep_base = v;
         return;
     }
-    double base = l->creep_base;
-    if (l->creep_n == 0) {
+    if (c->creep_n == 0) {
         if (fabs(v - base) <= 0.003 * base) {
-            l->creep_dead = l->n_good > 7;
+            c->creep_dead = l->n_good > 7;
             return;
         }
         if (l->n_good < 3 || v < 1.008 * base) {
-            l->creep_dead = true;
+            c->creep_dead = true;
             return;
         }
-        l->creep = fr_mark_take(s, l->creep, at, v, l->good_step, base);
-        l->creep_n = 1;
+        c->creep = fr_mark_take(s, c->creep, at, v, l->good_step, base);
+        c->creep_n = 1;
         return;
     }
     if (v < 0.995 * last || v < 1.008 * base) {
-        l->creep_dead = true;
+        c->creep_dead = true;
         return;
     }
-    l->creep_n++;
+    c->creep_n++;
 }
 
-void fr_creep_close(struct fr_series *s, struct fr_lane *l, bool at_end)
+static struct fr_pace *begin(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
 {
-    bool found = at_end && !l->creep_dead && l->n_good <= CREEP_MAX && l->creep_n >= 3 && l->creep_last >= 1.04 * l->creep_base;
-    l->creep_dead = true;
-    if (!found || l->level.n_high >= 5) {
+    l->pace = fr_calloc(1, sizeof *l->pace);
+    if (l->pace == NULL) {
+        s->no_memory = true;
+        return NULL;
+    }
+    l->pace->keep_every = 1;
+    l->pace->creep_dead = l->n_good != 1;
+    l->pace->begin = fr_mark_take(s, NULL, at, v, -1, NAN);
+    return l->pace;
+}
+
+void fr_pace_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
+{
+    struct fr_pace *c = l->pace != NULL ? l->pace : begin(s, l, at, v);
+    if (!(v > 0) || c == NULL) {
         return;
     }
+    if (!c->creep_dead && l->n_good <= CREEP_MAX) {
+        creep(s, l, at, v);
+    }
+    keep(c, l->n_good, v);
+    if (c->n_slow == 0 && c->keep_n >= WARM && (c->middle == 0 || l->n_good % 64 == 0)) {
+        learn(c);
+    }
+    if (c->middle == 0) {
+        return;
+    }
+    if (v > c->limit) {
+        if (c->n_slow++ == 0) {
+            c->slow = fr_mark_take(s, c->slow, at, v, l->good_step, c->middle);
+            c->sum = c->clipped = 0;
+        }
+        c->sum += v;
+        c->clipped += fmin(v, 1.5 * c->middle);
+        c->normal_run = 0;
+        c->last_line = at->line;
+        if (c->n_slow % 64 == 0 && c->clipped < 1.04 * c->middle * c->n_slow) { /* the limit was too low: it came from few points */
+            c->n_slow = c->normal_run = 0;
+            learn(c);
+        }
+    } else if (c->n_slow != 0 && ++c->normal_run >= 3) {
+        fr_pace_close(s, l, false);
+    }
+}
+
+static void drop(struct fr_series *s, struct fr_lane *l, struct fr_mark *m, uint32_t n, double from, double to, bool at_end)
+{
     bool inverse = l->metric == FR_METRIC_THROUGHPUT;
-    double from = inverse ? 1 / l->creep_base : l->creep_base, to = inverse ? 1 / l->creep_last : l->creep_last;
-    struct fr_pending *f = fr_pend(s, l, FR_FINDING_DROP, l->creep, l->creep_n, true, "%s from %.4g to %.4g (%.1f %% slower) over the last %u points",
-                                   inverse ? "throughput fell" : "step time rose", from, to, 100 * (l->creep_last / l->creep_base - 1), l->creep_n);
-    if (f != NULL && inverse) {
-        f->mark.value = 1 / f->mark.value;
-        f->mark.baseline = 1 / f->mark.baseline;
+    struct fr_pending *f = fr_pend(s, l, FR_FINDING_DROP, m, n, at_end, "%s from %.4g to %.4g (%.1f %% slower) for %u points",
+                                   inverse ? "throughput fell" : "step time rose", inverse ? 1 / from : from, inverse ? 1 / to : to,
+                                   100 * (to / from - 1), n);
+    if (f != NULL) {
+        f->last_line = l->pace->last_line;
+        f->mark.value = inverse ? 1 / f->mark.value : f->mark.value;
+        f->mark.baseline = inverse ? 1 / from : from;
     }
 }
 
-static double kept_quantile(const struct fr_lane *l, double q)
+void fr_pace_close(struct fr_series *s, struct fr_lane *l, bool at_end)
 {
-    double v[FR_KEEP];
-    memcpy(v, l->keep, l->keep_n * sizeof *v);
-    fr_median(v, l->keep_n); /* leaves v sorted */
-    return v[(unsigned)(q * (l->keep_n - 1))];
+    struct fr_pace *c = l->pace;
+    if (c == NULL) {
+        return;
+    }
+    uint32_t n = c->n_slow;
+    double mean = n != 0 ? c->sum / n : 0, robust = n != 0 ? c->clipped / n : 0, ratio = c->middle > 0 ? robust / c->middle : 0;
+    bool held = at_end && c->normal_run == 0;
+    uint32_t enough = !held ? 16 : l->n_good - n >= 64 ? 8 : 12;
+    c->n_slow = c->normal_run = 0;
+    double over = robust - c->middle;
+    if (n >= enough && ((ratio >= 1.15 && over >= 3 * c->sigma) || (held && ratio >= 1.04 && over >= 8 * c->sigma))) {
+        drop(s, l, c->slow, n, c->middle, mean, held);
+    } else if (at_end && !c->creep_dead && l->n_good <= CREEP_MAX && c->creep_n >= 3 && c->creep_last >= 1.04 * c->creep_base &&
+               c->creep_last <= 1.6 * c->creep_base) {
+        drop(s, l, c->creep, c->creep_n, c->creep_base, c->creep_last, true);
+    }
+    if (!at_end) {
+        c->creep_dead = true;
+        if (c->keep_n >= WARM) {
+            learn(c);
+        }
+    }
 }
 
 static void slow_rank(struct fr_series *s, unsigned d, enum fr_metric m)
 {
-    double typical[FR_SPEAKERS_MAX], sorted[FR_SPEAKERS_MAX];
+    double middle[FR_SPEAKERS_MAX], all[FR_SPEAKERS_MAX], v[FR_KEEP];
     struct fr_lane *lanes[FR_SPEAKERS_MAX];
-    unsigned n = 0;
+    unsigned n = 0, slow = 0;
     for (unsigned i = 0; i < s->n_speakers; i++) {
         struct fr_lane *l = s->groups[i][d] != NULL ? s->groups[i][d]->lanes[m] : NULL;
-        if (l != NULL && l->keep_n >= 8) {
+        if (l != NULL && l->pace != NULL && l->pace->keep_n >= 8) {
+            unsigned k = sorted(l->pace, v);
             lanes[n] = l;
-            typical[n] = sorted[n] = kept_quantile(l, 0.5);
+            middle[n] = all[n] = v[k / 2];
             n++;
         }
     }
     if (n < 3) {
         return;
     }
-    double usual = fr_median(sorted, n);
-    unsigned slow = 0;
+    double usual = fr_median(all, n);
     for (unsigned i = 0; i < n; i++) {
-        slow += typical[i] > 1.2 * usual;
+        slow += middle[i] > 1.2 * usual;
     }
-    if (slow == 0 || slow > (n < 4 ? 1 : n / 4)) {
-        return;
-    }
-    for (unsigned i = 0; i < n; i++) {
-        if (typical[i] > 1.2 * usual && kept_quantile(lanes[i], 0.25) > usual) {
-            struct fr_pending *f = fr_pend(s, lanes[i], FR_FINDING_SLOW, lanes[i]->begin, (uint32_t)lanes[i]->n, true,
-                                           "median %s %.4g against %.4g of the other %u (%.2f x)", m == FR_METRIC_STEP_TIME ? "step time" : "time per item",
-                                           typical[i], usual, n - 1, typical[i] / usual);
-            if (f != NULL) {
-                f->mark.baseline = usual;
-                f->mark.value = typical[i];
-            }
+    for (unsigned i = 0; i < n && slow != 0 && slow <= (n < 4 ? 1 : n / 4); i++) {
+        unsigned k = sorted(lanes[i]->pace, v);
+        if (middle[i] <= 1.2 * usual || v[k / 4] <= usual) {
+            continue;
+        }
+        struct fr_pending *f = fr_pend(s, lanes[i], FR_FINDING_SLOW, lanes[i]->pace->begin, (uint32_t)lanes[i]->n, true,
+                                       "median %s %.4g against %.4g of all %u (%.2f x)", m == FR_METRIC_STEP_TIME ? "step time" : "time per item",
+                                       middle[i], usual, n, middle[i] / usual);
+        if (f != NULL) {
+            f->mark.baseline = usual;
+            f->mark.value = middle[i];
         }
     }
 }

@@ -35,7 +35,8 @@ static void lowered(struct fr_series *s, struct fr_lane *l, const struct fr_at *
 {
     struct fr_scale *c = &l->scale;
     int64_t step = at->step >= 0 ? at->step : s->last_step;
-    bool continues = c->known && (isnan(from) ? to <= c->now : from == c->now || to == c->now);
+    bool bottom = c->known && c->now <= 1 && to <= 1; /* down there, columns are rounded and prove nothing */
+    bool continues = bottom || (c->known && (isnan(from) ? to <= c->now : from == c->now || to == c->now));
     if (c->open && (!continues || broken(s, c, step))) {
         fr_scale_close(s, l, false);
     }

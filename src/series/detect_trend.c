@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slow movements and standstill of a loss.
- *   DIVERGE  the exponential mean (1/16) ends at >= 1.5 x and 0.75 above its best, or at 10 x its best and twice its beginning, and four
- *            mean absolute deviations above the best; it begins where the mean last left the best by 15 %. An evaluation loss
- *            diverges when it is 1.5 x and 2.0 above the best so far (as printed, or seen).
+ *   DIVERGE  the exponential mean (1/16) ends at >= 1.5 x and 0.75 above its best (for 8 points), or at 10 x its best and twice its
+ *            beginning (for 16, or 64 below 0.5; not below 0.1), and four mean absolute deviations above the best; it begins where the
+ *            mean last left the best by 15 %. Or the series ends in three or more doublings in a row, by 20 x in all, to at least 1 and to no less than it began at.
+ *            An evaluation loss diverges when it is 1.5 x and 2.0 above the best so far (as printed, or seen).
  *   PLATEAU  >= 30 points to the end within 1 % of ln(n) for a known number of classes or tokens n, their mean within 0.4 % and
- *            without a trend (first and last third differ by less than 0.15 %); or >= 12 points to the end that are the same to the last
- *            digit and not zero. */
+ *            without a trend (first and last third differ by less than 0.15 %); or >= 13 points to the end that are the same to the last
+ *            digit and at least 0.05 (smaller ones are cut off in print). */
 #include <math.h>
 
 #include "series/lane.h"
@@ -98,8 +99,20 @@ void fr_flat_close(struct fr_series *s, struct fr_lane *l, bool at_end)
     if (n >= 30 && fabs(middle - l->flat_at) <= 0.004 * l->flat_at && fabs(head - tail) <= 0.0015 * l->flat_at) {
         fr_pend(s, l, FR_FINDING_PLATEAU, l->flat, n, true, "loss stays at %.4g, which is ln(%d) = %.4g, for %u points: the output is uniform", middle,
                 uniform_count(l->flat_at), l->flat_at, n);
-    } else if (same >= 12) {
+    } else if (same >= 12 && fabs(l->same_at) >= 0.05) {
         fr_pend(s, l, FR_FINDING_PLATEAU, l->same, same, true, "loss is %.6g to the last digit on %u lines in a row", l->same_at, same + 1);
+    }
+}
+
+/* Short series can end before any mean means something: 0.5, 4, 60, 900. */
+static void growth(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
+{
+    double last = l->growth_last;
+    l->growth_last = v;
+    if (!(last > 0 && v >= 2 * last)) {
+        l->growth_n = 0;
+    } else if (l->growth_n++ == 0) {
+        l->growth = fr_mark_take(s, l->growth, at, v, l->good_step, last);
     }
 }
 
@@ -108,6 +121,7 @@ void fr_trend_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at
     if (l->n_good <= 5) {
         l->begin_sum += v;
     }
+    growth(s, l, at, v);
     double a = l->n_trend < 16 ? 1.0 / (double)(l->n_trend + 1) : 1.0 / 16;
     double d = v - l->smooth;
     l->n_trend++;
@@ -126,6 +140,7 @@ void fr_trend_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at
     if (!l->rising) {
         if (l->smooth > limit) {
             l->rising = true;
+            l->rise_n = l->n_trend;
             l->rise_deviation = l->deviation - a * fabs(d);
             l->rise = fr_mark_take(s, l->rise, at, v, l->good_step, l->best);
         }
@@ -137,16 +152,24 @@ void fr_trend_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at
 void fr_trend_close(struct fr_series *s, struct fr_lane *l, bool at_end)
 {
     bool rising = l->rising;
+    if (at_end && !l->rl && l->growth_n >= 3 && l->growth != NULL && l->growth_last >= 20 * l->growth->baseline && l->growth_last >= 1 &&
+        l->growth_last >= l->begin_sum / 5 && !l->level.found) {
+        fr_pend(s, l, FR_FINDING_DIVERGE, l->growth, l->growth_n, true, "loss more than doubled %u times in a row, from %.4g to %.4g", l->growth_n,
+                l->growth->baseline, l->growth_last);
+        rising = false;
+    }
+    l->growth_n = 0;
+    l->growth_last = 0;
     double best = l->best, end = l->smooth, over = end - best, deviation = l->rise_deviation;
-    uint64_t n = l->n_trend;
+    uint64_t n = l->n_trend, since = n - l->rise_n;
     l->rising = false;
     l->n_trend = 0;
     l->smooth = l->deviation = 0;
-    if (!rising || n < 16 || l->rl) {
+    if (!rising || n < 16 || l->rl || l->level.found) {
         return;
     }
-    bool apart = end >= 1.5 * best && over >= 0.75;
-    bool far = end >= 10 * best && end >= 2 * l->begin_sum / 5;
+    bool apart = end >= 1.5 * best && over >= 0.75 && since >= 8;
+    bool far = end >= 10 * best && end >= 0.1 && end >= 2 * l->begin_sum / 5 && since >= (end >= 0.5 ? 16u : 64u);
     if (best <= 0 || over < 4 * deviation || (!apart && !far)) {
         return;
     }

@@ -13,14 +13,11 @@ struct named {
 #define KR(name, role) {name, {FR_MKEY_##role, true, 1.0f}}
 
 /* clang-format off */
-static const struct named len1[] = {
-    K("s", STEP)
-};
 static const struct named len2[] = {
-    L("gn", GRAD_NORM), L("lr", LR), L("LR", LR), R("kl", AUX_LOSS), K("it", STEP), K("ep", EPOCH)
+    L("gn", GRAD_NORM), L("lr", LR), L("LR", LR), R("kl", AUX_LOSS), K("ep", EPOCH)
 };
 static const struct named len3[] = {
-    L("trl", LOSS), L("tel", EVAL_LOSS), L("tps", THROUGHPUT), L("wps", THROUGHPUT),
+    L("tps", THROUGHPUT), L("wps", THROUGHPUT),
     L("ips", THROUGHPUT), L("TPS", THROUGHPUT), L("acc", ACCURACY), L("Acc", ACCURACY),
     K("itr", STEP)
 };
@@ -178,16 +175,19 @@ static const struct named len31[] = {
 static const struct named len35[] = {
     L("throughput/device/tokens_per_second", THROUGHPUT)
 };
+static const struct named len32[] = {
+    R("training/rollout_probs_diff_mean", AUX_LOSS)
+};
 #define BY(n) {len##n, sizeof len##n / sizeof *len##n}
 static const struct {
     const struct named *v;
     unsigned n;
 } by_len[] = {
-    [1] = BY(1), [2] = BY(2), [3] = BY(3), [4] = BY(4), [5] = BY(5), [6] = BY(6), [7] = BY(7),
+    [2] = BY(2), [3] = BY(3), [4] = BY(4), [5] = BY(5), [6] = BY(6), [7] = BY(7),
     [8] = BY(8), [9] = BY(9), [10] = BY(10), [11] = BY(11), [12] = BY(12), [13] = BY(13),
     [14] = BY(14), [15] = BY(15), [16] = BY(16), [17] = BY(17), [18] = BY(18), [19] = BY(19),
     [20] = BY(20), [21] = BY(21), [22] = BY(22), [23] = BY(23), [24] = BY(24), [25] = BY(25),
-    [27] = BY(27), [28] = BY(28), [30] = BY(30), [31] = BY(31), [35] = BY(35)
+    [27] = BY(27), [28] = BY(28), [30] = BY(30), [31] = BY(31), [35] = BY(35), [32] = BY(32)
 };
 /* clang-format on */
 
@@ -196,7 +196,7 @@ struct fr_mkey fr_mkey_find(fr_sv key)
     if (key.n < sizeof by_len / sizeof *by_len) {
         const struct named *v = by_len[key.n].v;
         for (unsigned i = 0; i < by_len[key.n].n; i++) {
-            if (v[i].name[0] == key.p[0] && memcmp(v[i].name, key.p, key.n) == 0) {
+            if (v[i].name[0] == key.p[0] && v[i].name[key.n - 1] == key.p[key.n - 1] && memcmp(v[i].name, key.p, key.n) == 0) {
                 return v[i].means;
             }
         }

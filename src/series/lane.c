@@ -113,26 +113,16 @@ static void push(struct fr_lane *l, double v)
     }
 }
 
-/* Every k-th value of the run, k doubling when the store is full: the same points whatever the machine. */
-static void keep(struct fr_lane *l, double v)
+/* What lies over a level that was only a spike belongs to the noise: without it, a series that alternates between two
+ * values would learn only the lower one and see a spike in every other point. */
+void fr_lane_learn(struct fr_lane *l, double v, uint32_t times)
 {
-    if (l->keep_every == 0) {
-        l->keep_every = 1;
+    for (uint32_t i = 0; i < times && i < FR_RING / 2; i++) {
+        l->ring[l->ring_at] = v;
+        l->ring_at = (uint8_t)((l->ring_at + 1) % FR_RING);
+        l->ring_n += l->ring_n < FR_RING;
     }
-    if ((l->n_good & (l->keep_every - 1)) != 0) {
-        return;
-    }
-    if (l->keep_n == FR_KEEP) {
-        for (unsigned i = 0; i < FR_KEEP / 2; i++) {
-            l->keep[i] = l->keep[2 * i + 1];
-        }
-        l->keep_n = FR_KEEP / 2;
-        l->keep_every *= 2;
-        if ((l->n_good & (l->keep_every - 1)) != 0) {
-            return;
-        }
-    }
-    l->keep[l->keep_n++] = v;
+    fr_lane_baseline(l);
 }
 
 static void seen(struct fr_lane *l, const struct fr_at *at)
@@ -165,22 +155,8 @@ static void good_loss(struct fr_series *s, struct fr_group *g, struct fr_lane *l
     }
 }
 
-void fr_lane_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at, double v)
+static void good(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at, double v)
 {
-    seen(l, at);
-    l->last = v;
-    l->rl |= (at->point->flags & FR_POINT_RL) != 0;
-    l->bar |= (at->point->flags & FR_POINT_BAR) != 0;
-    if (!isfinite(v)) {
-        struct fr_lane *grad = g->lanes[FR_METRIC_GRAD_NORM];
-        if (grad != NULL && (l->metric == FR_METRIC_LOSS || l == grad)) {
-            grad->level.broke |= grad->level.open;
-        }
-        fr_bad_add(s, l, at, v, isnan(v) ? 0 : 1);
-        return;
-    }
-    l->n_good++;
-    fr_bad_good(l);
     switch (l->metric) {
     case FR_METRIC_LOSS:
         good_loss(s, g, l, at, v);
@@ -191,18 +167,10 @@ void fr_lane_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, con
         }
         break;
     case FR_METRIC_STEP_TIME:
+        fr_pace_add(s, l, at, v);
+        break;
     case FR_METRIC_THROUGHPUT:
-        v = l->metric == FR_METRIC_THROUGHPUT ? (v > 0 ? 1 / v : 0) : v; /* both as time, so that worse is more */
-        if (v > 0) {
-            if (l->n_good == 1) {
-                l->begin = fr_mark_take(s, NULL, at, v, -1, NAN);
-            }
-            fr_creep_add(s, l, at, v);
-            keep(l, v);
-            if (!fr_level_add(s, l, at, v)) {
-                push(l, v);
-            }
-        }
+        fr_pace_add(s, l, at, v > 0 ? 1 / v : 0); /* as time, so that worse is more */
         break;
     case FR_METRIC_EVAL_LOSS:
         fr_eval_add(s, l, at, v);
@@ -210,8 +178,32 @@ void fr_lane_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, con
     default:
         break;
     }
+}
+
+void fr_lane_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at, double v)
+{
+    bool repeat = at->step >= 0 && at->step == l->last_step && v == l->last; /* printed twice: by two loggers, or two ranks */
+    seen(l, at);
+    l->last = v;
+    if (!isfinite(v)) {
+        struct fr_lane *grad = g->lanes[FR_METRIC_GRAD_NORM];
+        if (grad != NULL && (l->metric == FR_METRIC_LOSS || l == grad)) {
+            grad->level.broke |= grad->level.open;
+        }
+        fr_bad_add(s, l, at, v, isnan(v) ? 0 : 1);
+        return;
+    }
+    l->n_good++;
+    if (l->bad_open) {
+        fr_bad_good(l);
+    }
+    if (!repeat) {
+        l->rl |= (at->point->flags & FR_POINT_RL) != 0;
+        l->bar |= (at->point->flags & FR_POINT_BAR) != 0;
+        good(s, g, l, at, v);
+    }
     if (at->step >= 0) {
-        l->good_step = at->step;
+        l->good_step = at->step; /* last, so that a mark taken above knows the one before */
     }
 }
 

@@ -15,7 +15,9 @@ enum {
     FR_SPEAKERS_MAX = 64,
     FR_DIALECTS_MAX = 64,
     FR_PENDING_MAX = 256,
-    FR_HARMLESS_MAX = 4 /* spikes, and scale searches, per lane */
+    FR_HARMLESS_MAX = 4, /* spikes, and scale searches, per lane */
+    FR_PLAIN = 1 << FR_METRIC_LR | 1 << FR_METRIC_ACCURACY | 1 << FR_METRIC_REWARD | 1 << FR_METRIC_AUX_LOSS | 1 << FR_METRIC_SKIPPED |
+               1 << FR_METRIC_NAN_COUNT /* no detector but for NaN */
 };
 
 struct fr_mark {
@@ -42,7 +44,8 @@ struct fr_at {
 struct fr_bad_run {
     struct fr_mark *first, *run; /* begin of the first run, and of the one that is open or was last */
     uint32_t n_first, n_run, n_runs;
-    uint64_t last_line;
+    uint64_t last_first, last_run;   /* their last lines */
+    uint64_t good_first, good_run;   /* good points of the lane before their end */
     bool open;
 };
 
@@ -50,10 +53,27 @@ struct fr_bad_run {
 struct fr_shift {
     struct fr_mark *mark, *recovery;
     double base, limit, close, sum, peak, low;
-    uint32_t n_high, normal_run;
+    uint32_t n_high, normal_run, n_inside; /* n_inside: normal values between the high ones */
     uint64_t last_line;
+    uint8_t n_before; /* points the baseline came from */
     bool open;
     bool broke; /* a NaN or inf followed while it was open */
+    bool found; /* reported as a jump to the end: the trend need not say it again */
+};
+
+/* Step time (or time per item): a sample of the whole run, and the streak of slow points that is open. */
+struct fr_pace {
+    struct fr_mark *begin, *slow, *creep;
+    double keep[FR_KEEP];
+    uint64_t keep_every;
+    uint8_t keep_n;
+    double middle, limit, sigma; /* median of the run; its 90 % quantile or 4 % over the median; robust sigma */
+    double sum, clipped; /* of the streak; clipped: single values count at most 1.5 x the median */
+    uint32_t n_slow, normal_run;
+    uint64_t last_line;
+    double creep_base, creep_last; /* short series: steps that grow from an even start */
+    uint32_t creep_n;
+    bool creep_dead;
 };
 
 /* The loss scale: a run of overflows and where it stands. */
@@ -68,22 +88,27 @@ struct fr_scale {
 };
 
 struct fr_lane {
+    /* what every point touches, together */
     uint8_t metric, ring_n, ring_at, keep_n;
-    bool rl, bar, crossed; /* crossed: a restart happened inside the open run */
-    uint16_t speaker;
-    uint64_t n, n_good, since_baseline;
+    bool rl, bar, bad_open;
+    uint8_t n_spikes, n_searches; /* harmless findings kept: a few tell the story */
+    uint16_t speaker, since_baseline;
+    uint64_t n, n_good;
     int64_t first_step, last_step, good_step;
     double last;
     uint64_t last_line;
-
-    double ring[FR_RING];
     double typical, spread, limit; /* median and robust sigma of the ring; over `limit` a level opens */
+    double ring[FR_RING];
 
     double smooth, deviation, best, begin_sum; /* exponential mean, mean absolute deviation, lowest mean, sum of the first five */
     double rise_deviation;                     /* the deviation before the rise began */
-    uint64_t n_trend;
+    uint64_t n_trend, rise_n; /* points seen, and then */
     struct fr_mark *rise; /* where `smooth` last left `best` for good */
     bool rising;
+
+    struct fr_mark *growth; /* begin of a run of doublings */
+    uint32_t growth_n;
+    double growth_last;
 
     struct fr_mark *flat, *same; /* begin of the run near ln(n), and of identical values */
     double flat_at, flat_head, flat_tail, same_at; /* flat_head: sum of the run's first 16; flat_tail: its exponential mean */
@@ -96,19 +121,13 @@ struct fr_lane {
     double before[3]; /* the last three values that were not zero, newest first */
     uint8_t before_n;
 
-    struct fr_mark *begin; /* pace lanes: the first point */
-    struct fr_mark *creep; /* short series: steps that grow from an even start */
-    double creep_base, creep_last;
-    uint32_t creep_n;
-    bool creep_dead;
-
-    double keep[FR_KEEP];
-    uint64_t keep_every;
-
     struct fr_bad_run bad[3]; /* NAN, INF, MISSING */
     struct fr_shift level;
-    struct fr_scale scale;
-    uint8_t n_spikes, n_searches; /* harmless findings kept: a few tell the story */
+    uint32_t longest_spike;
+    union {
+        struct fr_scale scale; /* LOSS_SCALE */
+        struct fr_pace *pace;  /* STEP_TIME, THROUGHPUT */
+    };
 };
 
 /* The lanes of one speaker in one dialect, and its place in time. */
@@ -158,6 +177,7 @@ __attribute__((format(printf, 7, 8))) struct fr_pending *fr_pend(struct fr_serie
 
 double fr_median(double *v, unsigned n); /* reorders v */
 void fr_lane_baseline(struct fr_lane *l);
+void fr_lane_learn(struct fr_lane *l, double v, uint32_t times);
 void fr_lane_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at, double v);
 void fr_lane_missing(struct fr_series *s, struct fr_lane *l, const struct fr_at *at);
 
@@ -180,8 +200,8 @@ void fr_eval_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at,
 void fr_scale_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v, bool has_value);
 void fr_scale_close(struct fr_series *s, struct fr_lane *l, bool at_end);
 
-void fr_creep_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
-void fr_creep_close(struct fr_series *s, struct fr_lane *l, bool at_end);
+void fr_pace_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
+void fr_pace_close(struct fr_series *s, struct fr_lane *l, bool at_end);
 void fr_eval_close(struct fr_series *s, struct fr_lane *l, bool at_end);
 void fr_pace_finish(struct fr_series *s);
 

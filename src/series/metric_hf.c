@@ -32,6 +32,10 @@ static bool pair(const char **p, const char *e, struct fr_point *ret)
             fr_mkey_put(ret, k, v);
         }
     }
+    if (e - q > 3 && q[0] == ',' && q[1] == ' ' && q[2] == '\'') {
+        *p = q + 3;
+        return true;
+    }
     do { /* a string value may hold commas, so look for the comma that a key follows */
         q = memchr(q, ',', (size_t)(e - q));
         if (q == NULL) {
@@ -46,7 +50,7 @@ static bool pair(const char **p, const char *e, struct fr_point *ret)
 
 static bool parse(fr_sv text, struct fr_point *ret)
 {
-    const char *e = text.p + text.n, *p = FR_SEEK(text.p, e, "{'");
+    const char *e = text.p + text.n, *p = FR_AT(text.p, e, "{'") ? text.p : FR_SEEK(text.p, e, "{'");
     if (p == NULL) {
         return false;
     }

@@ -6,54 +6,124 @@
 #include "series/num.h"
 #include "series/series.h"
 
-/* Columns we have no use for; told apart by first letters so that no table is asked. */
-static bool is_noise(const char *p, const char *e)
+enum { COLUMNS_MAX = 40 };
+
+#define W(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+
+/* What a column's name is told by: its first four letters, and where its colon is. */
+struct known {
+    uint8_t colon, metric; /* colon 0: not one of the usual ones, and metric whether to look it up; metric FR_METRIC_COUNT_: the batch */
+};
+
+static struct known known_column(const char *p, size_t n)
 {
-    return e - p < 6 || p[0] == 'c' || FR_AT(p, e, "num ze") || FR_AT(p, e, "params") || FR_AT(p, e, "actual") ||
-           FR_AT(p, e, "throug") || FR_AT(p, e, "TFLOPs") || FR_AT(p, e, "approx");
+    uint32_t w = (uint32_t)(unsigned char)p[0] | (uint32_t)(unsigned char)p[1] << 8 | (uint32_t)(unsigned char)p[2] << 16 |
+                 (uint32_t)(unsigned char)p[3] << 24;
+    switch (w) {
+    case W('e', 'l', 'a', 'p'): /* "elapsed time per iteration (ms)" */
+        return (struct known){n > 31 && p[30] == ')' ? 31 : 30, FR_METRIC_STEP_TIME};
+    case W('l', 'e', 'a', 'r'):
+        return (struct known){13, FR_METRIC_LR};
+    case W('l', 'm', ' ', 'l'):
+    case W('l', 'm', '_', 'l'):
+        return (struct known){7, FR_METRIC_LOSS};
+    case W('l', 'o', 's', 's'): /* "loss scale" */
+        return (struct known){10, FR_METRIC_LOSS_SCALE};
+    case W('g', 'r', 'a', 'd'):
+        return (struct known){9, FR_METRIC_GRAD_NORM};
+    case W('g', 'l', 'o', 'b'):
+        return (struct known){17, FR_METRIC_COUNT_};
+    case W('n', 'u', 'm', 'b'): /* "number of skipped iterations", "number of nan iterations" */
+        return n > 10 && p[10] == 's' ? (struct known){28, FR_METRIC_SKIPPED} : (struct known){24, FR_METRIC_NAN_COUNT};
+    case W('s', 'a', 'm', 'p'):
+        return (struct known){18, FR_METRIC_THROUGHPUT};
+    case W('c', 'o', 'n', 's'):
+    case W('t', 'h', 'r', 'o'):
+    case W('n', 'u', 'm', ' '):
+    case W('p', 'a', 'r', 'a'):
+    case W('a', 'c', 't', 'u'):
+    case W('a', 'p', 'p', 'r'):
+    case W('T', 'F', 'L', 'O'):
+        return (struct known){0, 0}; /* we have no use for it */
+    default:
+        return (struct known){0, 1};
+    }
 }
 
-/* One column at p (behind its '|'), which ends before e. */
-static void column(const char *p, const char *e, struct fr_point *ret, unsigned *after_loss)
+/* A column whose name is not one of the usual ones. */
+static void other_column(const char *p, const char *e, struct fr_point *ret)
 {
-    p = fr_skip_space(p, e);
-    if (is_noise(p, e)) {
-        return;
-    }
     const char *colon = memchr(p, ':', (size_t)(e - p));
     if (colon == NULL) {
         return;
     }
     struct fr_mkey k = fr_mkey_find(fr_sv_range(p, colon));
-    if (k.role == FR_MKEY_NONE) {
-        return;
-    }
     const char *q = fr_skip_space(colon + 1, e);
     double v;
-    if (!fr_num(&q, e, &v)) {
+    if (k.role != FR_MKEY_NONE && fr_num(&q, e, &v)) {
+        fr_mkey_put(ret, k, v);
+    }
+}
+
+/* The column [p, e) between two bars. `end` is the line's: numbers are read faster with room behind them. */
+static void column(const char *p, const char *e, const char *end, struct fr_point *ret)
+{
+    p += p < e && *p == ' ';
+    if (e - p < 8) {
         return;
     }
-    fr_mkey_put(ret, k, v);
-    if (k.role == 1 + FR_METRIC_GRAD_NORM || k.role == 1 + FR_METRIC_LOSS_SCALE || k.role == 1 + FR_METRIC_SKIPPED) {
-        ++*after_loss;
+    struct known k = known_column(p, (size_t)(e - p));
+    if (k.colon == 0 && k.metric == 0) {
+        return;
+    }
+    if (k.colon == 0 || e - p <= k.colon || p[k.colon] != ':') {
+        other_column(p, e, ret);
+        return;
+    }
+    const char *q = fr_skip_pad(p + k.colon + 1, end);
+    double v;
+    if (e - q >= 2 && *q == '0' && q[1] == ' ') { /* the usual count */
+        v = 0;
+    } else if (q >= e || !fr_num(&q, end, &v)) {
+        return;
+    }
+    if (k.metric == FR_METRIC_COUNT_) {
+        ret->global_batch = v >= 0 && v < 1e15 ? (int64_t)v : -1;
+    } else {
+        fr_point_set(ret, (enum fr_metric)k.metric, k.colon == 31 ? v * 1e-3 : v); /* "... (ms)" */
+    }
+}
+
+/* All columns between p (the first bar) and e. Their places come first, so that no column waits for the one before. */
+static void columns(const char *p, const char *e, struct fr_point *ret)
+{
+    const char *bars[COLUMNS_MAX + 1];
+    unsigned n = fr_seek_all(p, e, '|', bars, COLUMNS_MAX);
+    bars[n] = e;
+    for (unsigned i = 0; i < n; i++) {
+        column(bars[i] + 1, bars[i + 1], e, ret);
     }
 }
 
 /* " validation loss at iteration 1000 | lm loss value: 2.5E+00 | lm loss PPL: ... |" */
 static bool parse_validation(const char *p, const char *e, struct fr_point *ret)
 {
-    unsigned n = 0;
     const char *at = FR_SEEK(p, e, "iteration ");
     if (at != NULL) {
         at += 10;
         fr_num_int(&at, e, &ret->step);
     }
-    while ((p = memchr(p, '|', (size_t)(e - p))) != NULL) {
-        p++;
-        const char *next = memchr(p, '|', (size_t)(e - p));
-        column(p, next != NULL ? next : e, ret, &n);
+    const char *q = FR_SEEK(p, e, "lm loss value:");
+    double v;
+    if (q == NULL) {
+        return false;
     }
-    return fr_point_has(ret, FR_METRIC_EVAL_LOSS);
+    q = fr_skip_space(q + sizeof "lm loss value:" - 1, e);
+    if (!fr_num(&q, e, &v)) {
+        return false;
+    }
+    fr_point_set(ret, FR_METRIC_EVAL_LOSS, v);
+    return true;
 }
 
 static bool parse(fr_sv text, struct fr_point *ret)
@@ -71,16 +141,9 @@ static bool parse(fr_sv text, struct fr_point *ret)
     if (q >= e || *q != '|') {
         return false;
     }
-    unsigned after_loss = 0;
-    bool scheduled = false;
-    do {
-        q++;
-        const char *next = memchr(q, '|', (size_t)(e - q));
-        scheduled |= FR_AT(q, e, " learning rate:");
-        column(q, next != NULL ? next : e, ret, &after_loss);
-        q = next;
-    } while (q != NULL);
-    if (!fr_point_has(ret, FR_METRIC_LOSS) && scheduled && after_loss >= 2) {
+    columns(q, e, ret);
+    const uint32_t around = 1u << FR_METRIC_LR | 1u << FR_METRIC_LOSS_SCALE | 1u << FR_METRIC_SKIPPED;
+    if (!fr_point_has(ret, FR_METRIC_LOSS) && (ret->present & around) == around) {
         ret->missing |= 1u << FR_METRIC_LOSS;
     }
     return (ret->present | ret->missing) != 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* num: numbers and keys of metric lines, read in place with a moving pointer. Nothing is allocated or kept.
- * Plain decimals (up to 19 digits, exponent within +-27) take the inline path, which rounds as strtod does;
- * nan, inf, grouped thousands and everything odd go through fr_num_slow(). */
+ * Three paths, each exact for what it takes: short decimals inline, up to 19 digits with an exponent within +-27 in
+ * fr_num_long(), and nan, inf and everything odd in fr_num_slow(). */
 #ifndef FR_SERIES_NUM_H
 #define FR_SERIES_NUM_H
 
@@ -9,6 +9,7 @@
 
 bool fr_num_slow(const char **p, const char *e, double *ret);
 extern const long double fr_num_pow10[28];
+extern const double fr_num_double10[23];
 
 static inline bool fr_is_digit(char c)
 {
@@ -29,41 +30,89 @@ static inline int fr_num_digits(const char **p, const char *e, uint64_t *m, int 
     return n;
 }
 
+/* Past spaces and tabs. */
+static inline const char *fr_skip_space(const char *p, const char *e)
+{
+    while (p < e && (*p == ' ' || *p == '\t')) {
+        p++;
+    }
+    return p;
+}
+
+/* Past spaces, where one is usual and a padded column has a run of them: those go eight at a time. */
+static inline const char *fr_skip_pad(const char *p, const char *e)
+{
+    if (e - p < 16) {
+        return fr_skip_space(p, e);
+    }
+    p += *p == ' ';
+    if (*p != ' ') {
+        return p;
+    }
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint64_t w;
+    memcpy(&w, p, 8);
+    w ^= 0x2020202020202020u;
+    if (w != 0) {
+        return p + __builtin_ctzll(w) / 8;
+    }
+#endif
+    return fr_skip_space(p, e);
+}
+
+/* Plain decimals of at most 18 digits before an 'e'. Digit by digit: columns of a log keep their width, so the branches are
+ * foreseen, and a value does not wait for the length of the one before as it would with a word-wise parser. */
+static inline bool fr_num_short(const char **p, const char *e, double *ret)
+{
+    const char *q = *p, *stop = e - *p > 19 ? *p + 19 : e;
+    bool minus = *q == '-';
+    q += minus;
+    uint64_t m = 0;
+    unsigned c;
+    const char *first = q;
+    for (; q < stop && (c = (unsigned char)*q - (unsigned)'0') < 10; q++) {
+        m = m * 10 + c;
+    }
+    if (q == first || q >= stop) {
+        return false;
+    }
+    int ten = 0;
+    if (*q == '.') {
+        const char *part = ++q;
+        for (; q < stop && (c = (unsigned char)*q - (unsigned)'0') < 10; q++) {
+            m = m * 10 + c;
+        }
+        ten = (int)(part - q);
+    }
+    if (q >= stop || e - q < 5 || m >= (uint64_t)1 << 53) {
+        return false;
+    }
+    if ((*q | 0x20) == 'e') {
+        if ((q[1] != '-' && q[1] != '+') || !fr_is_digit(q[2]) || !fr_is_digit(q[3]) || fr_is_digit(q[4])) {
+            return false;
+        }
+        int x = (q[2] - '0') * 10 + (q[3] - '0');
+        ten += q[1] == '-' ? -x : x;
+        q += 4;
+    }
+    if (ten < -22 || ten > 22) {
+        return false;
+    }
+    double v = ten < 0 ? (double)m / fr_num_double10[-ten] : (double)m * fr_num_double10[ten];
+    *ret = minus ? -v : v;
+    *p = q;
+    return true;
+}
+
+bool fr_num_long(const char **p, const char *e, double *ret);
+
 /* The number at *p. On success *p moves past it; on failure nothing changes. */
 static inline bool fr_num(const char **p, const char *e, double *ret)
 {
-    const char *q = *p;
-    bool minus = q < e && *q == '-';
-    q += minus;
-    uint64_t m = 0;
-    int whole = fr_num_digits(&q, e, &m, 19), ten = 0;
-    if (whole == 0 && !(q + 1 < e && *q == '.' && fr_is_digit(q[1]))) {
-        return fr_num_slow(p, e, ret);
+    if (e - *p >= 6 && fr_num_short(p, e, ret)) {
+        return true;
     }
-    if (q < e && *q == '.') {
-        q++;
-        ten = -fr_num_digits(&q, e, &m, 19 - whole);
-    }
-    if (q < e && fr_is_digit(*q)) {
-        return fr_num_slow(p, e, ret); /* more than 19 digits */
-    }
-    if (q + 1 < e && (*q == 'e' || *q == 'E')) {
-        const char *x = q + 1;
-        bool down = *x == '-';
-        x += down || *x == '+';
-        uint64_t k = 0;
-        if (fr_num_digits(&x, e, &k, 4) != 0) {
-            ten += down ? -(int)k : (int)k;
-            q = x;
-        }
-    }
-    if (ten < -27 || ten > 27) {
-        return fr_num_slow(p, e, ret);
-    }
-    long double v = ten < 0 ? (long double)m / fr_num_pow10[-ten] : (long double)m * fr_num_pow10[ten];
-    *ret = minus ? -(double)v : (double)v;
-    *p = q;
-    return true;
+    return fr_num_long(p, e, ret);
 }
 
 /* The same with thousands commas allowed ("7,282"). */
@@ -72,9 +121,13 @@ bool fr_num_grouped(const char **p, const char *e, double *ret);
 /* A non-negative integer at *p; false when there is none or it does not fit. */
 static inline bool fr_num_int(const char **p, const char *e, int64_t *ret)
 {
+    const char *q = *p, *stop = e - q > 18 ? q + 18 : e;
     uint64_t v = 0;
-    const char *q = *p;
-    if (fr_num_digits(&q, e, &v, 18) == 0 || (q < e && fr_is_digit(*q))) {
+    unsigned c;
+    for (; q < stop && (c = (unsigned char)*q - (unsigned)'0') < 10; q++) {
+        v = v * 10 + c;
+    }
+    if (q == *p || (q < e && fr_is_digit(*q))) {
         return false;
     }
     *ret = (int64_t)v;
@@ -85,19 +138,14 @@ static inline bool fr_num_int(const char **p, const char *e, int64_t *ret)
 /* "12/345" or "12 / 345" or "12 of 345" at *p. */
 bool fr_num_ratio(const char **p, const char *e, int64_t *ret_at, int64_t *ret_of);
 
-static inline const char *fr_skip_space(const char *p, const char *e)
-{
-    while (p < e && (*p == ' ' || *p == '\t')) {
-        p++;
-    }
-    return p;
-}
+/* Where c stands in [p, e), ascending, at most max places; returns how many. */
+unsigned fr_seek_all(const char *p, const char *e, char c, const char **ret, unsigned max);
 
-/* The place of what[0..n) in [p, e), or NULL. */
-static inline const char *fr_seek(const char *p, const char *e, const char *what, size_t n)
-{
-    return p < e ? memmem(p, (size_t)(e - p), what, n) : NULL;
-}
+/* The next ':' or '=' at or after p; e when there is none. */
+const char *fr_seek_separator(const char *p, const char *e);
+
+/* The place of what[0..n) in [p, e), or NULL; n >= 2. Short needles in short lines, where memmem's set-up costs most. */
+const char *fr_seek(const char *p, const char *e, const char *what, size_t n);
 #define FR_SEEK(p, e, lit) fr_seek((p), (e), (lit), sizeof(lit) - 1)
 #define FR_AT(p, e, lit) ((size_t)((e) - (p)) >= sizeof(lit) - 1 && memcmp((p), (lit), sizeof(lit) - 1) == 0)
 

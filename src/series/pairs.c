@@ -82,10 +82,16 @@ static bool ends_in_loss(fr_sv s)
     return s.n >= 4 && fr_sv_find_ci(fr_sv_skip(s, s.n - 4), FR_SV("loss")) == 0;
 }
 
+/* "val", "valid", "validation", "eval", "test", "dev", in any case, somewhere in it. */
 static bool names_evaluation(fr_sv s)
 {
-    return fr_sv_find_ci(s, FR_SV("val")) != FR_NPOS || fr_sv_find_ci(s, FR_SV("test")) != FR_NPOS ||
-           fr_sv_find_ci(s, FR_SV("dev")) == 0;
+    for (size_t i = 0; i + 3 <= s.n; i++) {
+        char a = s.p[i] | 0x20, b = s.p[i + 1] | 0x20, c = s.p[i + 2] | 0x20;
+        if ((a == 'v' && b == 'a' && c == 'l') || (a == 't' && b == 'e' && c == 's') || (a == 'd' && b == 'e' && c == 'v' && i == 0)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The word before the name: "val loss: 0.5", "Validation Loss=..". */
@@ -136,10 +142,7 @@ unsigned fr_pairs(const char *p, const char *e, struct fr_point *ret)
 {
     unsigned n = 0;
     const char *from = p;
-    for (const char *s = p; s < e; s++) {
-        if (*s != ':' && *s != '=') {
-            continue;
-        }
+    for (const char *s = fr_seek_separator(p, e); s < e; s = fr_seek_separator(s + 1, e)) {
         if (s == p || s + 1 == e || s[1] == *s || s[-1] == *s || fr_is_digit(s[-1])) {
             continue;
         }

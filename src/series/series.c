@@ -20,6 +20,19 @@ int fr_series_new(struct fr_series **ret)
     return 0;
 }
 
+static bool is_pace(unsigned metric)
+{
+    return metric == FR_METRIC_STEP_TIME || metric == FR_METRIC_THROUGHPUT;
+}
+
+static void free_lane(struct fr_lane *l)
+{
+    if (l != NULL && is_pace(l->metric)) {
+        fr_free(l->pace);
+    }
+    fr_free(l);
+}
+
 void fr_series_free(struct fr_series **sp)
 {
     struct fr_series *s = *sp;
@@ -30,7 +43,7 @@ void fr_series_free(struct fr_series **sp)
         for (unsigned d = 0; d < FR_DIALECTS_MAX; d++) {
             struct fr_group *g = s->groups[i][d];
             for (unsigned m = 0; g != NULL && m < FR_METRIC_COUNT_; m++) {
-                fr_free(g->lanes[m]);
+                free_lane(g->lanes[m]);
             }
             fr_free(g);
         }
@@ -142,7 +155,9 @@ static struct fr_lane *lane(struct fr_series *s, struct fr_group *g, unsigned me
         l->speaker = g->speaker;
         l->first_step = l->last_step = l->good_step = -1;
         l->limit = INFINITY;
-        l->scale.last_step = -1;
+        if (metric == FR_METRIC_LOSS_SCALE) {
+            l->scale.last_step = -1;
+        }
         l->typical = l->same_at = NAN;
         g->lanes[metric] = l;
     }
@@ -162,8 +177,7 @@ static void close_lane(struct fr_series *s, struct fr_group *g, struct fr_lane *
         break;
     case FR_METRIC_STEP_TIME:
     case FR_METRIC_THROUGHPUT:
-        fr_creep_close(s, l, at_end);
-        fr_level_close(s, l, at_end);
+        fr_pace_close(s, l, at_end);
         break;
     case FR_METRIC_GRAD_NORM:
         fr_level_close(s, l, at_end);
@@ -222,21 +236,35 @@ static void follow_step(struct fr_series *s, struct fr_group *g, const struct fr
 }
 
 /* A changed batch explains a changed pace. */
-static void follow_batch(struct fr_group *g, const struct fr_point *p)
+static void follow_batch(struct fr_series *s, struct fr_group *g, const struct fr_point *p)
 {
     if (p->global_batch < 0 || p->global_batch == g->batch) {
         return;
     }
-    for (int m = FR_METRIC_STEP_TIME; m <= FR_METRIC_THROUGHPUT; m++) {
+    for (unsigned m = 0; m < FR_METRIC_COUNT_ && g->batch >= 0; m++) {
         struct fr_lane *l = g->lanes[m];
-        if (l != NULL && g->batch >= 0) {
-            l->ring_n = l->ring_at = 0;
-            l->limit = INFINITY;
-            l->level.open = false;
-            l->creep_dead = true;
+        if (l != NULL && is_pace(m) && l->pace != NULL) {
+            fr_pace_close(s, l, false);
+            fr_free(l->pace);
+            l->pace = NULL;
         }
     }
     g->batch = p->global_batch;
+}
+
+/* Numbers that are only looked at for NaN: most of a line, so they go the short way. */
+static bool add_plain(struct fr_lane *l, const struct fr_at *at, double v)
+{
+    if (!isfinite(v) || l->bad_open || l->first_step < 0) {
+        return false;
+    }
+    l->n++;
+    l->n_good++;
+    l->last = v;
+    l->last_line = at->line;
+    l->last_step = at->step >= 0 ? at->step : l->last_step;
+    l->good_step = l->last_step;
+    return true;
 }
 
 void fr_series_add(struct fr_series *s, const struct fr_point *p, const struct fr_who *who, const struct fr_when *when, uint64_t line,
@@ -252,12 +280,12 @@ void fr_series_add(struct fr_series *s, const struct fr_point *p, const struct f
     if ((p->present & ~eval) != 0 || (p->present | p->missing) == 0 || p->missing != 0) {
         follow_step(s, g, p);
     }
-    follow_batch(g, p);
+    follow_batch(s, g, p);
     struct fr_at at = {p, when, line, offset, text, p->step >= 0 ? p->step : g->step, (uint16_t)k};
     for (uint32_t bits = p->present; bits != 0; bits &= bits - 1) {
         unsigned m = (unsigned)__builtin_ctz(bits);
         struct fr_lane *l = lane(s, g, m);
-        if (l == NULL) {
+        if (l == NULL || ((FR_PLAIN >> m & 1) != 0 && add_plain(l, &at, p->value[m]))) {
             continue;
         }
         if (m == FR_METRIC_LOSS_SCALE) {

@@ -1,1 +1,2 @@
 fr_test(test_series_dialects SOURCES unit/test_series_dialects.c LIBS fr_series)
+fr_test(test_series_detect SOURCES unit/test_series_detect.c LIBS fr_series)
