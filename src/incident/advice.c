@@ -25,7 +25,7 @@ void fr_explain_band(const struct fr_case *c, const struct fr_cand *k, struct fr
     double gap = k->score - runner_up(c, k);
     bool named = fr_cand_class(c, k)->weight >= 50 && k->fatal && k->ground == FR_GROUND_SIGNAL;
     bool placed = k->scope != FR_SCOPE_UNKNOWN || c->ranks.n <= 1;
-    if (k->ground == FR_GROUND_SYMPTOM || k->score < 15) {
+    if (k->ground == FR_GROUND_SYMPTOM || k->score < 15 || k->contested) {
         in->band = FR_BAND_POSSIBLE;
     } else if (named && placed && gap >= 25) {
         in->band = FR_BAND_CERTAIN;

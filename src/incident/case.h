@@ -73,7 +73,7 @@ struct fr_cand {
     fr_sv node;
     int32_t local_rank, gpu;
     uint8_t scope;               /* enum fr_scope, decided by judge.c */
-    bool silent, fatal;
+    bool silent, fatal, contested; /* contested: another cause cannot be ordered against it */
     int64_t began, slack;
     double score;
     FR_VEC(fr_sv) for_, against;

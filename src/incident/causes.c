@@ -102,6 +102,11 @@ static void from_obs(struct fr_case *c, uint32_t i)
     }
     fr_cand_obs(c, k, i);
     fr_cand_rank(c, k, o->subject);
+    bool pair = o->signal >= 0 && c->lib->signals[o->signal].about == FR_ABOUT_CAPTURED;
+    int64_t other = pair ? fr_event_num(o->e, FR_KEY_PEER_RANK, -1) : -1;
+    if (other >= 0) {
+        fr_cand_rank(c, k, (int32_t)other);
+    }
     if (o->subject < 0) {
         k->n_unknown += o->e->count - 1;
         k->local_rank = k->local_rank < 0 ? o->e->who.local_rank : k->local_rank;

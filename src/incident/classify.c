@@ -179,11 +179,23 @@ static void reactions(const struct fr_case *c, struct fr_obs *o)
     }
 }
 
+/* A check that reports having found nothing quotes the words it looked for. */
+static bool is_negated(fr_sv text)
+{
+    static const char *const words[] = {"0 matches", "no matches", "grep '", "grep -", "grep \"", NULL};
+    for (const char *const *w = words; *w != NULL; w++) {
+        if (fr_sv_has(text, fr_sv_z(*w))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void classify(const struct fr_case *c, struct fr_obs *o)
 {
     const struct fr_event *e = o->e;
     o->failure = o->signal = o->subject = -1;
-    if (e->n_signals != 0) {
+    if (e->n_signals != 0 && !is_negated(e->text)) {
         by_signal(c, o);
     }
     bool closes = e->trace != NULL && e->line == e->trace->last_line;

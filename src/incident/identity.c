@@ -294,15 +294,18 @@ int32_t fr_case_rank_of(const struct fr_case *c, const struct fr_who *who, uint3
     if (who->rank >= 0) {
         return who->rank;
     }
-    int32_t r = fr_case_pid_rank(c, c->src_node[src], who->pid);
+    uint32_t said = 0;
+    fr_sv host = short_host(fr_sv_trim(who->node));
+    int32_t node = host.n != 0 && fr_map_get(&c->node_index, host, &said) ? (int32_t)said : c->src_node[src];
+    int32_t r = fr_case_pid_rank(c, node, who->pid);
     if (r >= 0) {
         return r;
     }
     int32_t local = who->local_rank >= 0 ? who->local_rank : s->hint.local_rank;
     if (local >= 0) {
         char key[64];
-        snprintf(key, sizeof key, "%d/%d", c->src_node[src], local);
-        r = c->src_node[src] >= 0 ? joined(&c->local_rank, key) : -1;
+        snprintf(key, sizeof key, "%d/%d", node, local);
+        r = node >= 0 ? joined(&c->local_rank, key) : -1;
         if (r < 0) {
             snprintf(key, sizeof key, "*/%d", local);
             r = joined(&c->local_rank, key);

@@ -119,11 +119,13 @@ static void against_each_other(struct fr_case *c)
 
 /* ---- scope ---- */
 
-static uint32_t deaths(const struct fr_case *c)
+/* Ranks that the launcher ended before they could show anything. */
+static uint32_t stopped(const struct fr_case *c)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->ranks.n; i++) {
-        n += c->ranks.v[i].has_exit || c->ranks.v[i].symptom != NULL || c->ranks.v[i].cause != NULL;
+        const struct fr_rank *r = &c->ranks.v[i];
+        n += r->stopped && r->cause == NULL && r->symptom == NULL;
     }
     return n;
 }
@@ -132,9 +134,9 @@ static void set_scope(const struct fr_case *c, struct fr_cand *k)
 {
     const struct fr_failure *f = fr_cand_class(c, k);
     uint32_t world = c->world > 0 ? (uint32_t)c->world : c->ranks.n;
-    uint32_t dead = deaths(c);
+    uint32_t able = world - stopped(c);
     bool told = k->ground == FR_GROUND_SIGNAL || k->ground == FR_GROUND_TRACE;
-    bool everywhere = told && k->ranks.n > 1 && (k->ranks.n >= world || (dead > 1 && k->ranks.n >= dead));
+    bool everywhere = told && k->ranks.n > 1 && k->ranks.n >= able;
     bool counted = told && k->ranks.n == 0 && k->n_unknown > 1 && world > 1 && k->n_unknown >= world;
     if (f->scope == FR_SCOPE_LAUNCHER || (f->scope == FR_SCOPE_NODE && k->ranks.n != 1)) {
         k->scope = f->scope;
@@ -200,6 +202,24 @@ static int32_t best_of(const struct fr_case *c)
     return best;
 }
 
+/* Another real cause, on other ranks, that nothing orders against the winner: naming the winner's rank as the first would be a toss. */
+static void unordered_rivals(struct fr_case *c, struct fr_cand *best)
+{
+    for (uint32_t i = 0; i < c->cands.n; i++) {
+        const struct fr_cand *o = &c->cands.v[i];
+        bool real = o != best && o->ground == FR_GROUND_SIGNAL && o->fatal && fr_cand_class(c, o)->weight >= 40 && o->score >= 40;
+        bool apart = o->ranks.n == 1 && best->ranks.n == 1 && o->ranks.v[0] != best->ranks.v[0];
+        if (!real || !apart || best->ground != FR_GROUND_SIGNAL || is_before(c, best, o) || is_before(c, o, best)) {
+            continue;
+        }
+        fr_cand_against(c, best, "%s on rank %d cannot be ordered against it", fr_cand_class(c, o)->id, o->ranks.v[0]);
+        best->scope = FR_SCOPE_UNKNOWN;
+        best->ranks.n = 0;
+        best->contested = true;
+        return;
+    }
+}
+
 int32_t fr_case_judge(struct fr_case *c)
 {
     for (uint32_t i = 0; i < c->cands.n; i++) {
@@ -210,6 +230,9 @@ int32_t fr_case_judge(struct fr_case *c)
     for (uint32_t i = 0; i < c->cands.n; i++) {
         set_scope(c, &c->cands.v[i]);
         first_of_many(c, &c->cands.v[i]);
+    }
+    if (best >= 0) {
+        unordered_rivals(c, &c->cands.v[best]);
     }
     return best;
 }

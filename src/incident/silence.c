@@ -129,7 +129,7 @@ static void accuse_odd(struct fr_case *c, const struct tally *t)
 }
 
 /* A wait that ran out while the log's last word of the program was "preparing data" or "saving": somebody was busy, not dead. */
-static void busy_elsewhere(struct fr_case *c, const struct tally *t)
+static void busy_elsewhere(struct fr_case *c, const struct tally *t, int32_t silent)
 {
     static const char *const ids[] = {"slow-preprocessing-timeout", "slow-checkpoint-timeout", NULL};
     const struct fr_obs *wait = &c->obs.v[t->first];
@@ -149,6 +149,7 @@ static void busy_elsewhere(struct fr_case *c, const struct tally *t)
                 k->silent = true;
                 fr_cand_obs(c, k, (uint32_t)t->first);
                 fr_cand_obs(c, k, i);
+                fr_cand_rank(c, k, silent);
                 fr_cand_for(c, k, "the last thing the program said before the time-out is \"%.*s\"", (int)(o->e->text.n < 60 ? o->e->text.n : 60), o->e->text.p);
             }
             return;
@@ -163,12 +164,9 @@ void fr_case_silence(struct fr_case *c)
     if (t.first < 0 || t.timeouts + t.closed == 0) {
         return;
     }
-    busy_elsewhere(c, &t);
-    if (c->ranks.n < 2) {
-        return;
-    }
     count_ranks(c, &t);
-    bool most = t.victims >= 2 && t.suspects * 4 <= c->ranks.n + 2;
+    bool most = c->ranks.n >= 2 && t.victims >= 2 && t.suspects * 4 <= c->ranks.n + 2;
+    busy_elsewhere(c, &t, most && t.suspects == 1 ? t.suspect[0]->rank : -1);
     if (t.suspects != 0 && t.suspects <= 8 && most) {
         accuse_silent(c, &t);
     }
