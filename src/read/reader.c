@@ -289,7 +289,7 @@ static int look_into(struct fr_reader *r, int depth, struct fr_stream *src, stru
         return begin_text(r, s, c, plain, err);
     }
     r->packed = true;
-    return open_entries(r, depth, s, plain && c == FR_CONTENT_ZIP && r->file.start == 0, err);
+    return open_entries(r, depth, s, plain && r->file.start == 0, err);
 }
 
 /* ---- members */

@@ -70,7 +70,8 @@ struct fr_box_entry {
     bool is_file;     /* false: a link or a device; folders are not delivered */
     struct fr_stream *data;
 };
-/* seekable: the file itself when `under` reads it from the start and nothing is in between, else NULL (zip wants to seek). */
+/* seekable: the file itself when `under` reads it from the start and nothing is in between, else NULL. A zip has
+ * its table at the end, and a tar's checkpoints are passed over without being read. */
 int fr_box_open(struct fr_box **b, struct fr_stream *under, struct fr_file *seekable, bool entries,
                 const struct fr_cost *cost, struct fr_err *err);
 /* 1 = entry, 0 = end, <0 = -FR_* */

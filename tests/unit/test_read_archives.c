@@ -90,6 +90,29 @@ T_TEST(one_compressed_file)
     fr_buf_release(&text);
 }
 
+T_TEST(any_buffer_gives_the_same_lines)
+{
+    static const uint32_t buffers[] = {16, 100, 4096, 100000, 1 << 20};
+    struct fr_buf text = numbered(20000);
+    struct entry e = {"x.log", fr_buf_sv(&text), 0};
+    char plain[256], zst[256], tar[256];
+    snprintf(plain, sizeof plain, "%s", t_file("sizes.log", fr_buf_sv(&text)));
+    snprintf(zst, sizeof zst, "%s", pack("sizes.zst", archive_write_set_format_raw, filters[1], &e, 1));
+    snprintf(tar, sizeof tar, "%s", pack("sizes.tgz", archive_write_set_format_pax, filters[0], &e, 1));
+    const char *paths[] = {plain, zst, tar};
+    for (unsigned i = 0; i < 15; i++) {
+        struct fr_input_limits limits = fr_input_default_limits;
+        limits.buffer = buffers[i / 3];
+        limits.edge = i * 1000;
+        struct t_read r = t_read_paths(&limits, &paths[i % 3], 1);
+        T_OK(fr_sv_eq(fr_buf_sv(&r.text), fr_buf_sv(&text)));
+        T_OK(r.tail >= limits.edge && r.tail < limits.edge + 40 && r.head >= limits.edge && r.head < limits.edge + 40);
+        T_EQ_INT(r.pieces, 0);
+        t_read_release(&r);
+    }
+    fr_buf_release(&text);
+}
+
 T_TEST(members_and_frames_one_after_another)
 {
     struct entry e1 = {"x", FR_SV("first\n"), 0}, e2 = {"x", FR_SV("second\n"), 0};
