@@ -152,7 +152,8 @@ static const struct fr_signal *metric_signal(const struct fr_case *c, const stru
 
 static void from_finding(struct fr_case *c, uint32_t src, const struct fr_finding *f)
 {
-    const struct fr_signal *s = metric_signal(c, f, 0);
+    bool over = !f->terminal && f->n_after_good >= 3 && f->metric != FR_METRIC_GRAD_NORM; /* law 8: it came back */
+    const struct fr_signal *s = over ? NULL : metric_signal(c, f, 0);
     for (; s != NULL; s = metric_signal(c, f, (uint32_t)(s - c->lib->signals) + 1)) {
         struct fr_cand *k = s->role == FR_ROLE_CAUSE ? fr_case_cand(c, s->failure, FR_GROUND_SERIES) : NULL;
         if (k == NULL || (k->finding != NULL && (k->finding_src != src || k->finding->line <= f->line))) {
