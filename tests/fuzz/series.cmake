@@ -1,0 +1,1 @@
+fr_fuzz(metric LIBS fr_series)
