@@ -5,7 +5,7 @@ usage: gram-weights.py --out src/match/weights.inc KIND=PATH [KIND=PATH ...]
 
 Each KIND is one sort of text (training logs, system logs, source, ...); PATHs of one kind are read together, from at most
 --slice bytes taken evenly over all files. A run's weight is the mean over the kinds of its rate per byte, so that no
-single corpus decides. Runs are hashed to 65,536 places; a place keeps 22 + floor(log2(rate)), cut to 0..15, as one hex
+single corpus decides. Runs are masked and hashed to 65,536 places as the gate does it (src/match/gate.h); a place keeps 22 + floor(log2(rate)), cut to 0..15, as one hex
 digit. Only newly gathered text changes the table, so it is checked in and the build reads no logs.
 """
 import argparse
@@ -69,8 +69,8 @@ def main():
             counts.update(zip(data, data[1:], data[2:], data[3:]))
         notes.append("%s %d bytes" % (kind, size))
         for (b0, b1, b2, b3), n in counts.items():
-            gram = b0 | b1 << 8 | b2 << 16 | b3 << 24
-            place = ((gram * 0x9e3779b1) & 0xffffffff) >> 16
+            key = (b0 | b1 << 8 | b2 << 16 | b3 << 24) & 0x1fffff1f
+            place = ((key * 0x9e3779b1) & 0xffffffff) >> 16
             rates[place] += n / max(size, 1 << 20) / len(kinds)
     digits = ""
     for r in rates:

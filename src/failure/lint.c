@@ -174,9 +174,6 @@ static void lint_regexes(struct lint *l, const struct fr_failure *f, const struc
 static void lint_literals(struct lint *l, const struct fr_failure *f, const struct fr_signal *s)
 {
     for (const char *const *a = s->literals; *a != NULL; a++) {
-        if (strlen(*a) <= FR_LITERAL_MIN) {
-            BAD(l, f, "signal '%s': literal '%s' is shorter than %d bytes", s->id, *a, FR_LITERAL_MIN + 1);
-        }
         for (const char *const *v = s->none_of; v != NULL && *v != NULL; v++) {
             if (strstr(*a, *v) != NULL) {
                 BAD(l, f, "signal '%s': literal '%.60s' holds what 'not' forbids: it can never fire", s->id, *a);

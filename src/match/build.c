@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build: chooses the grams and lays the tables out. Runs in the build for the built-in library and at run time for a
+/* build: chooses the keys and lays the tables out. Runs in the build for the built-in library and at run time for a
  * user's; the same input gives the same tables. */
 #include "match/rules.h"
 
@@ -10,6 +10,15 @@
 
 #include <stdlib.h>
 
+#define LITERAL_LONGEST 255
+#define PER_KEY_MAX 4095 /* what struct fr_place can hold */
+#define ENTRIES_MAX 1000000
+
+struct keyed { /* an entry to be */
+    uint32_t key, slot; /* slot: literal * 4 + remainder */
+    int16_t at;
+};
+
 struct building {
     struct fr_arena *arena;
     struct fr_err *err;
@@ -17,7 +26,8 @@ struct building {
     FR_VEC(struct fr_literal) literals;
     FR_VEC(uint32_t) pairs; /* literal << 16 | signal */
     FR_VEC(struct fr_entry) entries;
-    FR_VEC(struct fr_gram) grams;
+    FR_VEC(struct keyed) keyed;
+    FR_VEC(struct fr_place) keys;
 };
 
 static int nomem(struct building *b)
@@ -29,8 +39,9 @@ static int nomem(struct building *b)
 static int64_t add_literal(struct building *b, const char *text)
 {
     const fr_sv t = fr_sv_z(text);
-    if (t.n < 4 || t.n > UINT16_MAX) {
-        return fr_err_set(b->err, FR_ARG, "a literal of the matcher needs 4 bytes or more: '%s'", text);
+    if (t.n < FR_LITERAL_SHORTEST || t.n > LITERAL_LONGEST || memchr(t.p, '\n', t.n) != NULL) {
+        return fr_err_set(b->err, FR_ARG, "a literal of the matcher needs %d to %d bytes and no line end: '%.80s'",
+                          FR_LITERAL_SHORTEST, LITERAL_LONGEST, text);
     }
     if (b->literals.n >= UINT16_MAX) {
         return fr_err_set(b->err, FR_LIMIT, "more than %d literals in the matcher", UINT16_MAX);
@@ -95,10 +106,13 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static int by_wide_value(const void *a, const void *b)
+static int by_key(const void *a, const void *b)
 {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
+    const struct keyed *x = a, *y = b;
+    if (x->key != y->key) {
+        return x->key < y->key ? -1 : 1;
+    }
+    return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
 /* Owners in order of literal, then signal. */
@@ -127,7 +141,7 @@ static int lay_owners(struct building *b, struct fr_rules *r)
     return 0;
 }
 
-/* The rarest 8 bytes of a literal: what tells it best from others that share its gram. */
+/* The rarest 8 bytes of a literal: what tells it best from others that share its key. */
 static void set_word(struct fr_entry *e, const struct fr_literal *l)
 {
     if (l->n < 8) {
@@ -139,7 +153,7 @@ static void set_word(struct fr_entry *e, const struct fr_literal *l)
     for (uint32_t k = 0; k + 8 <= l->n; k++) {
         uint64_t weight = 0;
         for (uint32_t i = k; i < k + 5; i++) {
-            weight += fr_gram_weight(fr_gram_at((const uint8_t *)l->text + i));
+            weight += fr_key_weight(fr_key(fr_load32(l->text + i)));
         }
         if (weight < best) {
             best = weight;
@@ -150,78 +164,110 @@ static void set_word(struct fr_entry *e, const struct fr_literal *l)
     e->mask = UINT64_MAX;
 }
 
-static int choose(struct building *b, struct fr_choice **ret)
+static int add_keyed(struct building *b, uint32_t key, uint32_t slot, int16_t at)
 {
-    fr_sv *texts = FR_NEW_N(b->arena, fr_sv, b->literals.n + 1);
-    *ret = FR_NEW_N(b->arena, struct fr_choice, b->literals.n + 1);
-    if (texts == NULL || *ret == NULL) {
+    struct keyed *k = FR_PUSH(&b->keyed);
+    if (k == NULL) {
         return nomem(b);
     }
-    for (uint32_t i = 0; i < b->literals.n; i++) {
-        texts[i] = (fr_sv){b->literals.v[i].text, b->literals.v[i].n};
-    }
-    return fr_choose_grams(texts, b->literals.n, b->arena, *ret, b->err);
+    *k = (struct keyed){key, slot, at};
+    return 0;
 }
 
-/* Entries grouped by gram; within one gram by literal, so that the order of tests does not depend on the hash. */
-static int lay_entries(struct building *b, const struct fr_choice *choice)
+/* The keys of one slot: one, or 32 when a free byte beside a short literal is part of it. */
+static int add_slot(struct building *b, uint32_t slot, int16_t at)
+{
+    const struct fr_literal *l = &b->literals.v[slot / FR_GATE_STRIDE];
+    uint8_t bytes[4];
+    int free_at = -1;
+    for (int i = 0; i < 4; i++) {
+        const int k = at + i;
+        bytes[i] = k >= 0 && k < (int)l->n ? (uint8_t)l->text[k] : 0;
+        free_at = k >= 0 && k < (int)l->n ? free_at : i;
+    }
+    if (free_at < 0) {
+        return add_keyed(b, fr_key(fr_load32(bytes)), slot, at);
+    }
+    int rc = 0;
+    for (uint8_t v = 0; v < 32 && rc == 0; v++) {
+        bytes[free_at] = v;
+        rc = add_keyed(b, fr_key(fr_load32(bytes)), slot, at);
+    }
+    return rc;
+}
+
+static int choose(struct building *b)
 {
     const uint32_t n = b->literals.n;
-    uint64_t *order = FR_NEW_N(b->arena, uint64_t, n + 1); /* gram << 32 | literal */
-    if (order == NULL) {
+    fr_sv *texts = FR_NEW_N(b->arena, fr_sv, n + 1);
+    struct fr_choice *choice = FR_NEW_N(b->arena, struct fr_choice, n * FR_GATE_STRIDE + 1);
+    if (texts == NULL || choice == NULL) {
         return nomem(b);
     }
     for (uint32_t i = 0; i < n; i++) {
-        order[i] = (uint64_t)choice[i].gram << 32 | i;
+        texts[i] = (fr_sv){b->literals.v[i].text, b->literals.v[i].n};
     }
-    if (n > 1) {
-        qsort(order, n, sizeof order[0], by_wide_value);
+    int rc = fr_choose_keys(texts, n, b->arena, choice, b->err);
+    for (uint32_t slot = 0; slot < n * FR_GATE_STRIDE && rc == 0; slot++) {
+        rc = add_slot(b, slot, choice[slot].at);
     }
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t literal = (uint32_t)order[i], gram = (uint32_t)(order[i] >> 32);
+    if (b->keyed.n > 1) {
+        qsort(b->keyed.v, b->keyed.n, sizeof b->keyed.v[0], by_key);
+    }
+    return rc;
+}
+
+/* Entries grouped by key; within one key by literal, so that the order of tests does not depend on the hash. */
+static int lay_entries(struct building *b)
+{
+    for (uint32_t i = 0; i < b->keyed.n; i++) {
+        const struct keyed *k = &b->keyed.v[i];
         struct fr_entry *e = FR_PUSH(&b->entries);
         if (e == NULL) {
             return nomem(b);
         }
-        e->literal = literal;
-        e->at = choice[literal].at;
-        set_word(e, &b->literals.v[literal]);
-        struct fr_gram *g = b->grams.n > 0 ? &b->grams.v[b->grams.n - 1] : NULL;
-        if (g == NULL || g->gram != gram) {
-            g = FR_PUSH(&b->grams);
-            if (g == NULL) {
+        e->literal = k->slot / FR_GATE_STRIDE;
+        e->at = k->at;
+        set_word(e, &b->literals.v[e->literal]);
+        if (i == 0 || b->keyed.v[i - 1].key != k->key) {
+            struct fr_place *fresh = FR_PUSH(&b->keys);
+            if (fresh == NULL) {
                 return nomem(b);
             }
-            *g = (struct fr_gram){gram, i, 0};
+            *fresh = (struct fr_place){.key = k->key, .first = i};
         }
-        g->n++;
+        struct fr_place *p = &b->keys.v[b->keys.n - 1];
+        if (p->n == PER_KEY_MAX || b->entries.n > ENTRIES_MAX) {
+            return fr_err_set(b->err, FR_LIMIT, "too many literals in the matcher");
+        }
+        p->n++;
     }
     return 0;
 }
 
-static int lay_grams(struct building *b, struct fr_rules *r)
+static int lay_places(struct building *b, struct fr_rules *r)
 {
     uint32_t size = 16;
-    while (size < b->grams.n * 4) {
+    while (size < b->keys.n * 2) {
         size *= 2;
     }
-    struct fr_gram *table = FR_NEW_N(b->arena, struct fr_gram, size);
+    struct fr_place *table = FR_NEW_N(b->arena, struct fr_place, size);
     struct fr_gate *gate = FR_NEW(b->arena, struct fr_gate);
     if (table == NULL || gate == NULL) {
         return nomem(b);
     }
-    for (uint32_t i = 0; i < b->grams.n; i++) {
-        uint32_t at = fr_gram_place(b->grams.v[i].gram, size - 1);
+    for (uint32_t i = 0; i < b->keys.n; i++) {
+        uint32_t at = fr_place_of(b->keys.v[i].key, size - 1);
         while (table[at].n != 0) {
             at = (at + 1) & (size - 1);
         }
-        table[at] = b->grams.v[i];
-        const uint32_t h = fr_gate_hash(b->grams.v[i].gram);
-        gate->bits[h >> 6] |= 1ull << (h & 63);
+        table[at] = b->keys.v[i];
+        const uint32_t product = b->keys.v[i].key * FR_KEY_FACTOR;
+        gate->table[product >> 16] |= (uint8_t)(1u << (product >> 13 & 7));
     }
-    r->grams = table;
-    r->gram_mask = size - 1;
-    r->n_grams = b->grams.n;
+    r->places = table;
+    r->place_mask = size - 1;
+    r->n_keys = b->keys.n;
     r->gate = gate;
     return 0;
 }
@@ -240,13 +286,12 @@ int fr_rules_build(const struct fr_library *lib, struct fr_hooks hooks, struct f
 {
     struct building b = {.arena = arena, .err = err};
     struct fr_rules r = {.library = lib};
-    struct fr_choice *choice = NULL;
     fr_map_init(&b.by_text, arena);
     int rc = collect(&b, lib, hooks);
     rc = rc < 0 ? rc : lay_owners(&b, &r);
-    rc = rc < 0 ? rc : choose(&b, &choice);
-    rc = rc < 0 ? rc : lay_entries(&b, choice);
-    rc = rc < 0 ? rc : lay_grams(&b, &r);
+    rc = rc < 0 ? rc : choose(&b);
+    rc = rc < 0 ? rc : lay_entries(&b);
+    rc = rc < 0 ? rc : lay_places(&b, &r);
     if (rc == 0) {
         r.n_literals = b.literals.n;
         r.n_entries = b.entries.n;
@@ -257,7 +302,8 @@ int fr_rules_build(const struct fr_library *lib, struct fr_hooks hooks, struct f
     fr_vec_free(b.literals.v);
     fr_vec_free(b.pairs.v);
     fr_vec_free(b.entries.v);
-    fr_vec_free(b.grams.v);
+    fr_vec_free(b.keyed.v);
+    fr_vec_free(b.keys.v);
     if (rc == 0) {
         *ret = r;
     }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choose: which 4-byte gram finds which literal. Weighted greedy set cover: few grams, rare in ordinary logs. */
+/* choose: which keys find which literal. A literal starts at any distance (0 to 3) from the places the gate looks at, so
+ * it needs a key for each: at offsets whose remainders by 4 are all different. Many offsets qualify; those with keys that
+ * are rare in ordinary logs and shared with other literals are taken. */
 #ifndef FR_MATCH_CHOOSE_H
 #define FR_MATCH_CHOOSE_H
 
@@ -7,12 +9,11 @@
 #include "base/err.h"
 
 struct fr_choice {
-    uint32_t gram; /* little-endian number */
-    uint16_t at;   /* its offset in the literal */
+    int16_t at; /* offset of the key in the literal; -1 when the byte before the literal is part of it */
 };
 
-/* One choice per literal (each 4 bytes or longer), into ret. Deterministic. */
-int fr_choose_grams(const fr_sv *literals, uint32_t n, struct fr_arena *arena, struct fr_choice *ret,
-                    struct fr_err *err);
+/* Four choices per literal (each 5 bytes or longer), by remainder, into ret[4 * n]. Deterministic. */
+int fr_choose_keys(const fr_sv *literals, uint32_t n, struct fr_arena *arena, struct fr_choice *ret,
+                   struct fr_err *err);
 
 #endif

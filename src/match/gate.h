@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate: finds every place where one of the chosen 4-byte grams stands, and counts newlines on the way.
- * One file per kind of CPU (gate_portable.c, gate_avx2.c, gate_avx512.c), one row each in gate.c; all report the same
- * places. Private to match/. */
+/* gate: finds the places where a literal may stand, and counts newlines on the way.
+ * Only every fourth byte is looked at: 4 bytes from there make a key, and a literal of 5 bytes or more is sure to show
+ * one of four keys of its own at one of those places, whatever its alignment (choose.h picks them). A key's hash is
+ * looked up in a table of 64 KiB. One file per kind of CPU, one row each in gate.c; all report the same places.
+ * Private to match/. */
 #ifndef FR_MATCH_GATE_H
 #define FR_MATCH_GATE_H
 
@@ -10,31 +12,36 @@
 #include <stdint.h>
 #include <string.h>
 
-#define FR_GATE_BITS 16
+#define FR_GATE_STRIDE 4
+#define FR_LITERAL_SHORTEST 5
 
+/* Of the outer two bytes only 5 bits count, so that a short literal with one free byte beside it needs 32 keys, not 256. */
+#define FR_KEY_MASK 0x1fffff1fu
+#define FR_KEY_FACTOR 0x9e3779b1u
+
+/* table[product >> 16] has bit (product >> 13 & 7) for each key in the set. */
 struct fr_gate {
-    uint64_t bits[1u << (FR_GATE_BITS - 6)]; /* set of gram hashes */
+    uint8_t table[1u << 16];
 };
 
 struct fr_cand {
-    uint32_t at;    /* offset of the gram in the chunk */
+    uint32_t at;    /* offset of the key in the chunk, a multiple of 4 */
     uint32_t lines; /* newlines before it */
 };
 
-/* Candidates a call may add beyond the place where it notices that the buffer is full: one block. */
-#define FR_GATE_BLOCK 64
+#define FR_GATE_BLOCK 64 /* bytes between two looks at whether cands is full */
 #define FR_GATE_CANDS 1024
 
 struct fr_gate_run {
     const uint8_t *p;
-    size_t n;      /* of the chunk, below 4 GiB */
-    size_t at;     /* where to go on; n when done */
+    size_t n;       /* of the chunk, below 4 GiB */
+    size_t at;      /* where to go on; n when done */
     uint32_t lines; /* newlines before at */
     uint32_t n_cands;
     struct fr_cand cands[FR_GATE_CANDS];
 };
 
-/* Goes on from run->at until the end or until cands is full; n_cands starts at 0. */
+/* Goes on from run->at until the end or until cands is nearly full; n_cands starts at 0. */
 typedef void (*fr_gate_fn)(const struct fr_gate *g, struct fr_gate_run *run);
 
 struct fr_gate_engine {
@@ -49,7 +56,7 @@ void fr_gate_portable(const struct fr_gate *g, struct fr_gate_run *run);
 void fr_gate_avx2(const struct fr_gate *g, struct fr_gate_run *run);
 void fr_gate_avx512(const struct fr_gate *g, struct fr_gate_run *run);
 
-static inline uint32_t fr_gram_at(const uint8_t *p)
+static inline uint32_t fr_load32(const void *p)
 {
     uint32_t w;
     memcpy(&w, p, sizeof w);
@@ -59,15 +66,43 @@ static inline uint32_t fr_gram_at(const uint8_t *p)
     return w;
 }
 
-static inline uint32_t fr_gate_hash(uint32_t gram)
+static inline uint32_t fr_key(uint32_t w)
 {
-    return (gram * 0x9e3779b1u) >> (32 - FR_GATE_BITS);
+    return w & FR_KEY_MASK;
 }
 
-static inline bool fr_gate_has(const struct fr_gate *g, uint32_t gram)
+/* The key at `at`; past the end of the chunk there are zeros. */
+static inline uint32_t fr_key_at(const uint8_t *p, size_t n, size_t at)
 {
-    const uint32_t h = fr_gate_hash(gram);
-    return (g->bits[h >> 6] >> (h & 63)) & 1;
+    if (n - at >= 4) {
+        return fr_key(fr_load32(p + at));
+    }
+    uint8_t last[4] = {0};
+    memcpy(last, p + at, n - at);
+    return fr_key(fr_load32(last));
+}
+
+static inline bool fr_gate_has(const struct fr_gate *g, uint32_t key)
+{
+    const uint32_t product = key * FR_KEY_FACTOR;
+    return (g->table[product >> 16] >> (product >> 13 & 7)) & 1;
+}
+
+/* The last bytes of a chunk, fewer than a block: all engines end with it. */
+static inline void fr_gate_tail(const struct fr_gate *g, struct fr_gate_run *run)
+{
+    for (; run->at < run->n; run->at++) {
+        if (run->at % FR_GATE_STRIDE == 0 && fr_gate_has(g, fr_key_at(run->p, run->n, run->at))) {
+            run->cands[run->n_cands++] = (struct fr_cand){(uint32_t)run->at, run->lines};
+        }
+        run->lines += run->p[run->at] == '\n';
+    }
+}
+
+/* Room for the candidates of one more block and of the tail. */
+static inline bool fr_gate_room(const struct fr_gate_run *run)
+{
+    return run->n_cands <= FR_GATE_CANDS - 2 * FR_GATE_BLOCK / FR_GATE_STRIDE;
 }
 
 #endif

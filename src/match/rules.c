@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules: the database that is unpacked on first use. The built-in rules are rules.gen.c. */
+/* rules: the databases, unpacked when they are first needed: most logs never need most of them. The built-in rules are
+ * rules.gen.c. */
 #include "match/rules.h"
 
 #include <hs/hs_runtime.h>
@@ -10,28 +11,30 @@ void fr_rules_free(struct fr_rules **r)
         return;
     }
     struct fr_arena *arena = (*r)->arena;
-    hs_free_database((*r)->state->database);
+    for (uint32_t i = 0; i < (*r)->n_groups; i++) {
+        hs_free_database((*r)->state->unpacked[i]);
+    }
     pthread_mutex_destroy(&(*r)->state->lock);
     *r = NULL;
     struct fr_arena last = *arena; /* the arena's head lives in itself */
     fr_arena_release(&last);
 }
 
-/* Unpacking checks a sum and copies (0.1 ms); most small logs never need a regex, so it waits for the first one. */
-int fr_rules_database(const struct fr_rules *r, void **ret, struct fr_err *err)
+int fr_rules_database(const struct fr_rules *r, uint16_t group, void **ret, struct fr_err *err)
 {
     int rc = 0;
     pthread_mutex_lock(&r->state->lock);
-    if (r->state->database == NULL) {
+    if (r->state->unpacked[group] == NULL) {
+        const struct fr_group *g = &r->groups[group];
         hs_database_t *db = NULL;
-        const hs_error_t e = hs_deserialize_database((const char *)r->database, r->database_size, &db);
+        const hs_error_t e = hs_deserialize_database((const char *)r->databases + g->at, g->n, &db);
         if (e != HS_SUCCESS) {
             rc = fr_err_set(err, e == HS_NOMEM ? FR_NOMEM : FR_STATE,
-                            "the pattern database does not fit this machine (Vectorscan error %d)", e);
+                            "a pattern database does not fit this machine (Vectorscan error %d)", e);
         }
-        r->state->database = db;
+        r->state->unpacked[group] = db;
     }
-    *ret = r->state->database;
+    *ret = r->state->unpacked[group];
     pthread_mutex_unlock(&r->state->lock);
     return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rules: the tables behind struct fr_rules, private to match/ and to the build tool that writes them as const data.
- * Every literal (of a signal or a hook) is found through one of its 4-byte grams: the gate finds the gram, the gram's
- * entries name the literals that hold it and where. */
+ * Every literal (of a signal or a hook) is found through four keys of the gate: a key's entries name the literals it
+ * may belong to and where in them it stands. */
 #ifndef FR_MATCH_RULES_H
 #define FR_MATCH_RULES_H
 
@@ -19,23 +19,31 @@ struct fr_literal {
     uint64_t facts, metrics;
 };
 
-/* One literal that holds a gram. The first look compares 8 bytes inside the literal (fewer when it is shorter). */
+/* One literal that a key may belong to. The first look compares 8 bytes inside the literal (fewer when it is shorter). */
 struct fr_entry {
     uint64_t word, mask;
     uint32_t literal;
-    uint16_t at;      /* offset of the gram in the literal */
+    int16_t at;       /* offset of the key in the literal, -1 to 255 */
     uint16_t word_at; /* offset of word in the literal */
 };
 
-struct fr_gram {
-    uint32_t gram; /* the 4 bytes as a little-endian number */
-    uint32_t first, n; /* entries */
+struct fr_place { /* of a hash table; n = 0: free */
+    uint32_t key;
+    uint32_t first : 20, n : 12; /* entries */
 };
 
-/* What changes after loading: the database is unpacked at the first regex that is needed. */
+/* Regexes are compiled in groups of up to FR_GROUP_SIZE: one database for all takes twice as long to ask, one for each
+ * takes ten times the room. */
+#define FR_GROUP_SIZE 16
+#define FR_GROUP_NONE UINT16_MAX
+struct fr_group { /* a serialized database in fr_rules.databases */
+    uint32_t at, n;
+};
+
+/* What changes after loading: a database is unpacked when one of its regexes is first needed. */
 struct fr_rules_state {
     pthread_mutex_t lock;
-    void *database; /* hs_database_t */
+    void **unpacked; /* by group: hs_database_t */
 };
 
 struct fr_rules {
@@ -43,44 +51,47 @@ struct fr_rules {
     const struct fr_gate *gate;
     const struct fr_literal *literals;
     const struct fr_entry *entries;
-    const struct fr_gram *grams;   /* hash table: n = 0 is a free place */
+    const struct fr_place *places;
     const uint16_t *owners;
-    uint32_t n_literals, n_entries, n_owners, n_grams;
-    uint32_t gram_mask;            /* size of grams - 1 */
-    const unsigned char *database; /* serialized; NULL when no signal has a regex */
-    size_t database_size;
+    const uint16_t *group_of; /* by signal; FR_GROUP_NONE: no regex */
+    const struct fr_group *groups;
+    const unsigned char *databases; /* serialized, one after the other */
+    size_t databases_size;
+    uint32_t n_literals, n_entries, n_owners, n_keys, n_groups;
+    uint32_t place_mask; /* number of places - 1 */
     struct fr_rules_state *state;
-    struct fr_arena *arena;        /* what fr_rules_free releases; NULL for built-in rules */
+    struct fr_arena *arena; /* what fr_rules_free releases; NULL for built-in rules */
 };
 
-static inline uint32_t fr_gram_place(uint32_t gram, uint32_t mask)
+static inline uint32_t fr_place_of(uint32_t key, uint32_t mask)
 {
-    return ((gram * 0x85ebca6bu) >> 15) & mask;
+    return ((key * 0x85ebca6bu) >> 12) & mask;
 }
 
-static inline const struct fr_gram *fr_gram_find(const struct fr_rules *r, uint32_t gram)
+/* NULL when no entry has the key. */
+static inline const struct fr_place *fr_place_find(const struct fr_rules *r, uint32_t key)
 {
-    for (uint32_t i = fr_gram_place(gram, r->gram_mask);; i = (i + 1) & r->gram_mask) {
-        const struct fr_gram *const g = &r->grams[i];
-        if (g->n == 0) {
+    for (uint32_t i = fr_place_of(key, r->place_mask);; i = (i + 1) & r->place_mask) {
+        const struct fr_place *const p = &r->places[i];
+        if (p->n == 0) {
             return NULL;
         }
-        if (g->gram == gram) {
-            return g;
+        if (p->key == key) {
+            return p;
         }
     }
 }
 
-/* Everything but the database; takes `database` (already serialized, in the same arena) as it is. build.c */
+/* Everything but the databases. build.c */
 int fr_rules_build(const struct fr_library *lib, struct fr_hooks hooks, struct fr_arena *arena,
                    struct fr_rules *ret, struct fr_err *err);
-/* Compiles all regexes of the library to one serialized database in the arena; NULL, 0 when there are none. A regex that
- * does not compile is reported through complain, and then the result is -FR_SYNTAX. compile.c, needs Vectorscan's compiler */
-int fr_database_compile(const struct fr_library *lib, struct fr_arena *arena, struct fr_complain *complain,
-                        const unsigned char **ret, size_t *ret_n, struct fr_err *err);
+/* Compiles every regex of the library into r->groups and r->databases. What does not compile is reported through
+ * complain, and then the result is -FR_SYNTAX. compile.c, needs Vectorscan's compiler */
+int fr_rules_compile_regexes(struct fr_rules *r, struct fr_arena *arena, struct fr_complain *complain,
+                             struct fr_err *err);
 /* Complains about every capture that PCRE2 does not take. captures.c */
 void fr_captures_check(const struct fr_library *lib, struct fr_complain *complain);
-/* The unpacked database, made at the first call. rules.c */
-int fr_rules_database(const struct fr_rules *r, void **ret, struct fr_err *err);
+/* The unpacked database of a group. rules.c */
+int fr_rules_database(const struct fr_rules *r, uint16_t group, void **ret, struct fr_err *err);
 
 #endif

@@ -19,10 +19,11 @@ int fr_scanner_new(const struct fr_rules *rules, enum fr_scan_engine engine, str
         s->rules = rules;
         s->asked = fr_calloc(n + 1, sizeof s->asked[0]);
         s->matched = fr_calloc(n + 1, sizeof s->matched[0]);
+        s->groups = fr_calloc(rules->n_groups + 1, sizeof s->groups[0]);
         s->pending = fr_calloc(n + 1, sizeof s->pending[0]);
         s->captures = fr_calloc(n + 1, sizeof s->captures[0]);
     }
-    if (s == NULL || s->asked == NULL || s->matched == NULL || s->pending == NULL || s->captures == NULL) {
+    if (s == NULL || s->asked == NULL || s->matched == NULL || s->groups == NULL || s->pending == NULL || s->captures == NULL) {
         fr_scanner_free(&s);
         return fr_err_set(err, FR_NOMEM, "out of memory for a scanner");
     }
@@ -48,6 +49,7 @@ void fr_scanner_free(struct fr_scanner **ps)
     hs_free_scratch(s->scratch);
     fr_free(s->asked);
     fr_free(s->matched);
+    fr_free(s->groups);
     fr_free(s->pending);
     fr_free(s->captures);
     fr_free(s);
@@ -86,21 +88,32 @@ static int on_match(unsigned id, unsigned long long from, unsigned long long to,
     return 0;
 }
 
-/* Marks in s->matched every signal whose regex matches the line. */
-static int run_regexes(struct fr_scanner *s, fr_sv line)
+static int open_group(struct fr_scanner *s, uint16_t group)
 {
-    if (s->scratch == NULL) {
-        const int rc = fr_rules_database(s->rules, &s->database, NULL);
+    const int rc = fr_rules_database(s->rules, group, &s->groups[group].database, NULL);
+    if (rc < 0) {
+        return rc;
+    }
+    return hs_alloc_scratch(s->groups[group].database, &s->scratch) == HS_SUCCESS ? 0 : -FR_NOMEM;
+}
+
+/* Marks in s->matched those signals of the group whose regex matches the line. */
+static int ask_group(struct fr_scanner *s, uint16_t group, fr_sv line)
+{
+    struct fr_group_state *g = &s->groups[group];
+    if (g->epoch == s->epoch) {
+        return 0;
+    }
+    if (g->database == NULL) {
+        const int rc = open_group(s, group);
         if (rc < 0) {
             return rc;
         }
-        if (hs_alloc_scratch(s->database, &s->scratch) != HS_SUCCESS) {
-            return -FR_NOMEM;
-        }
     }
+    g->epoch = s->epoch;
     for (;;) {
         const fr_sv window = fr_sv_head(line, WINDOW);
-        const hs_error_t e = hs_scan(s->database, window.p, (unsigned)window.n, 0, s->scratch, on_match, s);
+        const hs_error_t e = hs_scan(g->database, window.p, (unsigned)window.n, 0, s->scratch, on_match, s);
         if (e != HS_SUCCESS) {
             return e == HS_NOMEM ? -FR_NOMEM : -FR_STATE;
         }
@@ -125,7 +138,6 @@ static bool vetoed(const struct fr_signal *signal, fr_sv line)
 static int confirm(struct fr_scanner *s, struct fr_hit *hit)
 {
     const struct fr_signal *signals = s->rules->library->signals;
-    bool regexes_ran = false;
     for (uint32_t i = 1; i < s->n_pending; i++) { /* few: insertion sort */
         const uint16_t v = s->pending[i];
         uint32_t k = i;
@@ -137,12 +149,9 @@ static int confirm(struct fr_scanner *s, struct fr_hit *hit)
     for (uint32_t i = 0; i < s->n_pending && hit->n_signals < FR_HIT_SIGNALS; i++) {
         const uint16_t id = s->pending[i];
         if (signals[id].regex != NULL) {
-            if (!regexes_ran) {
-                const int rc = run_regexes(s, hit->line);
-                if (rc < 0) {
-                    return rc;
-                }
-                regexes_ran = true;
+            const int rc = ask_group(s, s->rules->group_of[id], hit->line);
+            if (rc < 0) {
+                return rc;
             }
             if (s->matched[id] != s->epoch) {
                 continue;
@@ -220,8 +229,8 @@ static int deliver_plain(struct scan *c, size_t upto)
     return 0;
 }
 
-/* A literal of the rules stands at `at`; `lines` newlines are before it. */
-static int found(struct scan *c, size_t at, uint32_t lines, const struct fr_literal *l)
+/* A literal of the rules stands at `at`, found by `cand`. */
+static int found(struct scan *c, size_t at, const struct fr_cand *cand, const struct fr_literal *l)
 {
     struct fr_scanner *s = c->s;
     if (!c->open || at >= c->end) {
@@ -230,6 +239,8 @@ static int found(struct scan *c, size_t at, uint32_t lines, const struct fr_lite
         if (rc < 0) {
             return rc;
         }
+        /* the key may begin one byte before the literal, and that byte may be the newline */
+        const uint32_t lines = cand->lines + (cand->at < at && c->p[cand->at] == '\n');
         const char *nl = memrchr(c->p + c->next, '\n', at - c->next);
         open_line(c, nl != NULL ? (size_t)(nl - c->p) + 1 : c->next, c->first_line + lines);
         c->open = true;
@@ -251,7 +262,7 @@ static bool stands_at(const struct scan *c, size_t begin, const struct fr_entry 
 {
     const char *const at = c->p + begin;
     uint64_t word;
-    if (begin + e->word_at + 8 <= c->n) {
+    if (begin + e->word_at + sizeof word <= c->n) {
         memcpy(&word, at + e->word_at, sizeof word);
         if (((word ^ e->word) & e->mask) != 0) {
             return false;
@@ -263,21 +274,20 @@ static bool stands_at(const struct scan *c, size_t begin, const struct fr_entry 
 static int candidate(struct scan *c, const struct fr_cand *cand)
 {
     const struct fr_rules *r = c->s->rules;
-    const struct fr_gram *g = fr_gram_find(r, fr_gram_at((const uint8_t *)c->p + cand->at));
-    if (g == NULL) {
+    const struct fr_place *place = fr_place_find(r, fr_key_at((const uint8_t *)c->p, c->n, cand->at));
+    if (place == NULL) {
         return 0;
     }
-    for (uint32_t i = g->first; i < g->first + g->n; i++) {
-        const struct fr_entry *e = &r->entries[i];
+    const struct fr_entry *const first = &r->entries[place->first];
+    for (const struct fr_entry *e = first; e < first + place->n; e++) {
         const struct fr_literal *l = &r->literals[e->literal];
-        if (cand->at < e->at || c->n - (cand->at - e->at) < l->n) {
+        const int64_t begin = (int64_t)cand->at - e->at;
+        if (begin < 0 || c->n - (size_t)begin < l->n || !stands_at(c, (size_t)begin, e, l)) {
             continue;
         }
-        if (stands_at(c, cand->at - e->at, e, l)) {
-            const int rc = found(c, cand->at, cand->lines, l);
-            if (rc < 0) {
-                return rc;
-            }
+        const int rc = found(c, (size_t)begin, cand, l);
+        if (rc < 0) {
+            return rc;
         }
     }
     return 0;

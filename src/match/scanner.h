@@ -9,15 +9,20 @@
 struct hs_scratch;
 struct fr_captures;
 
+struct fr_group_state {
+    void *database; /* hs_database_t, once it was needed */
+    uint64_t epoch; /* of the last line it was asked about */
+};
+
 struct fr_scanner {
     const struct fr_rules *rules;
     const struct fr_gate_engine *engine;
     uint64_t epoch;
     uint64_t *asked;   /* by signal: epoch of the last line with one of its literals */
-    uint64_t *matched; /* by signal: epoch of the last line its regex matched */
     uint16_t *pending; /* signals with a literal on this line */
     uint32_t n_pending;
-    void *database;
+    uint64_t *matched; /* by signal: epoch of the last line its regex matched */
+    struct fr_group_state *groups; /* by group */
     struct hs_scratch *scratch;
     struct fr_captures **captures; /* by signal; compiled at first use */
     struct fr_gate_run run;

@@ -25,10 +25,10 @@ static uint32_t roll(uint32_t below)
 /* ---- rules under test: the built-in library with hooks of our own, some of them very common ---- */
 
 static const struct fr_hook hook_rows[] = {
-    {"'loss':", FR_HOOK_METRIC, 3}, {"lm loss", FR_HOOK_METRIC, 4}, {"loss", FR_HOOK_METRIC, 5},
-    {"step", FR_HOOK_METRIC, 63},   {"Signal 15", FR_HOOK_FACT, 0}, {"exitcode", FR_HOOK_FACT, 17},
-    {"code", FR_HOOK_FACT, 17},     {" gpu", FR_HOOK_FACT, 2},      {"Traceback (most recent call last)", FR_HOOK_TRACE, 0},
-    {"Fatal Python error", FR_HOOK_TRACE, 1}, {"\xc3\xa9t\xc3\xa9", FR_HOOK_FACT, 9},
+    {"'loss':", FR_HOOK_METRIC, 3}, {"lm loss", FR_HOOK_METRIC, 4}, {"loss ", FR_HOOK_METRIC, 5},
+    {"a step", FR_HOOK_METRIC, 63},  {"Signal 15", FR_HOOK_FACT, 0}, {"exitcode", FR_HOOK_FACT, 17},
+    {"tcode", FR_HOOK_FACT, 17},    {" gpu ", FR_HOOK_FACT, 2},     {"Traceback (most recent call last)", FR_HOOK_TRACE, 0},
+    {"Fatal Python error", FR_HOOK_TRACE, 1}, {"\xc3\xa9\x74\xc3\xa9", FR_HOOK_FACT, 9},
 };
 static const struct fr_hooks hooks = {hook_rows, sizeof hook_rows / sizeof hook_rows[0]};
 
@@ -69,7 +69,7 @@ static void add_ordinary(struct text *t)
 {
     static const char *const words[] = {
         "step", " loss", ": 2.31", " lr 1e-4", "\r", "Epoch 3", " gpu ", "\x1b[32mINFO\x1b[0m", " of ", "\t", "error",
-        " tokens/s", "[rank3]: ", "2024-03-05 12:00:00,123 ", "CUDA", " NCCL", "failed", "\xc3\xa9t\xc3\xa9", "|####  | 42%",
+        " tokens/s", "[rank3]: ", "2024-03-05 12:00:00,123 ", "CUDA", " NCCL", "failed", "\xc3\xa9t\xc3\xa9", "|####  | 42%", "a ste", "p",
         "torch/", "RuntimeErro", "r", "Xid", "exit", "code", "\xff\xfe", "'loss': nan", "lm los"};
     for (uint32_t n = roll(14); n > 0; n--) {
         addz(t, words[roll(sizeof words / sizeof words[0])]);
@@ -335,15 +335,15 @@ T_TEST(edges_of_a_chunk)
     struct collector c = {.mode = FR_SCAN_HITS};
     hits_in(FR_SV(""), &c);
     hits_in(FR_SV("\n"), &c);
-    hits_in(FR_SV("los"), &c);
-    T_EQ_INT(c.list.n, 0);
     hits_in(FR_SV("loss"), &c);
+    T_EQ_INT(c.list.n, 0);
+    hits_in(FR_SV("loss "), &c);
     T_EQ_INT(c.list.n, 1);
     T_EQ_INT(c.list.v[0].offset, 1000);
-    hits_in(FR_SV("lo\nss\n\nxloss"), &c);
+    hits_in(FR_SV("lo\nss \n\nloss "), &c);
     T_EQ_INT(c.list.n, 2);
     T_EQ_INT(c.list.v[1].lineno, 4);
-    T_EQ_INT(c.list.v[1].offset, 1007);
+    T_EQ_INT(c.list.v[1].offset, 1008);
     T_EQ_INT(c.list.v[1].n, 5);
     fr_vec_free(c.list.v);
 }
@@ -351,7 +351,7 @@ T_TEST(edges_of_a_chunk)
 T_TEST(every_line_includes_empty_ones)
 {
     struct collector c = {.mode = FR_SCAN_EVERY};
-    hits_in(FR_SV("a\n\nloss\n\n\nb"), &c);
+    hits_in(FR_SV("a\n\nloss \n\n\nb"), &c);
     T_EQ_INT(c.list.n, 6);
     for (uint32_t i = 0; i < c.list.n; i++) {
         T_EQ_INT(c.list.v[i].lineno, i + 1);
@@ -373,7 +373,7 @@ T_TEST(a_negative_answer_stops_the_scan)
     struct fr_scanner *s = NULL;
     int calls = 0;
     T_EQ_INT(fr_scanner_new(rules_under_test(), FR_ENGINE_AUTO, &s, NULL), 0);
-    T_EQ_INT(fr_scan(s, FR_SV("loss\nloss\n"), 0, 1, FR_SCAN_HITS, stop, &calls, NULL), -7);
+    T_EQ_INT(fr_scan(s, FR_SV("loss \nloss \n"), 0, 1, FR_SCAN_HITS, stop, &calls, NULL), -7);
     T_EQ_INT(calls, 1);
     T_EQ_INT(fr_scan(s, FR_SV("a\nb\n"), 0, 1, FR_SCAN_EVERY, stop, &calls, NULL), -7);
     T_EQ_INT(calls, 2);
