@@ -202,11 +202,11 @@ static void do_now(struct page *p, const struct fr_report *r, const struct fr_in
     }
     p->out->failed |= !fr_buf_ok(&slurm) || !fr_buf_ok(&kubernetes);
     if (fr_has(f->fix_primary)) {
-        fr_buf_addz(p->out, "<ol>\n");
-        tagged(p, "<li>", fr_sv_z(f->fix_primary), "</li>\n");
-        tagged(p, "<li>If that is not possible: ", fr_sv_z(f->fix_fallback), "</li>\n");
-        tagged(p, "<li>If it must run tonight: ", fr_sv_z(f->fix_emergency), "</li>\n");
-        fr_buf_addz(p->out, "</ol>\n");
+        fr_buf_addz(p->out, "<ul>\n");
+        tagged(p, "<li><b>Fix:</b> ", fr_sv_z(f->fix_primary), "</li>\n");
+        tagged(p, "<li><b>Otherwise:</b> ", fr_sv_z(f->fix_fallback), "</li>\n");
+        tagged(p, "<li><b>Stopgap:</b> ", fr_sv_z(f->fix_emergency), "</li>\n");
+        fr_buf_addz(p->out, "</ul>\n");
     }
     fr_story_resume(&p->scratch, in);
     flush_tagged(p, "<p>", "</p>\n");

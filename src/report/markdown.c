@@ -213,9 +213,9 @@ static void do_now(struct md *m, const struct fr_report *r, const struct fr_inci
     fr_words_action(&m->scratch, r, in);
     flush(m);
     fr_buf_addz(m->out, "\n\n");
-    item(m, "1. ", fr_sv_z(f->fix_primary));
-    item(m, "2. If that is not possible: ", fr_sv_z(f->fix_fallback));
-    item(m, "3. If it must run tonight: ", fr_sv_z(f->fix_emergency));
+    item(m, "- **Fix:** ", fr_sv_z(f->fix_primary));
+    item(m, "- **Otherwise:** ", fr_sv_z(f->fix_fallback));
+    item(m, "- **Stopgap:** ", fr_sv_z(f->fix_emergency));
     fr_story_resume(&m->scratch, in);
     if (m->scratch.n > 0) {
         fr_buf_addc(m->out, '\n');

@@ -6,6 +6,8 @@
 #include "failure/render.h"
 #include "faultrank/faultrank.h"
 
+#include <inttypes.h>
+
 #define RELATED_MAX 64 /* viewers show a list; thousands of victims say no more than some */
 
 static json_t *text_object(fr_sv s)
@@ -55,6 +57,20 @@ static json_t *location(const struct fr_quote *q)
     return o;
 }
 
+/* A location that a viewer lists beside the result; ids keep equal ones apart, as the schema asks. */
+static void push_related(json_t *related, const struct fr_quote *q, const char *what)
+{
+    json_t *o = location(q);
+    FR_AUTO(fr_buf) message = FR_BUF_INIT(0);
+    fr_buf_addz(&message, what);
+    if (q->rank >= 0) {
+        fr_buf_printf(&message, ", rank %" PRId32, q->rank);
+    }
+    fr_tree_int(o, "id", (int64_t)json_array_size(related) + 1);
+    fr_tree_set(o, "message", text_buffer(&message));
+    fr_tree_push(related, o);
+}
+
 static json_t *rule(const struct fr_incident *in)
 {
     json_t *o = json_object(), *properties = json_object(), *tags = json_array();
@@ -69,7 +85,9 @@ static json_t *rule(const struct fr_incident *in)
     fr_words_addz(&help, f->fix_primary != NULL ? f->fix_primary : "faultrank explain shows the page of this failure.");
     fr_tree_set(o, "help", text_buffer(&help));
     fr_tree_push(tags, fr_tree_text(in->category));
-    fr_tree_push(tags, fr_tree_text(in->layer));
+    if (!fr_sv_eq(in->category, in->layer)) {
+        fr_tree_push(tags, fr_tree_text(in->layer));
+    }
     fr_tree_set(properties, "tags", tags);
     fr_tree_set(o, "properties", properties);
     return o;
@@ -98,12 +116,15 @@ static json_t *result(const struct fr_report *r, const struct fr_incident *in, u
     fr_buf_addz(&message, ". ");
     fr_words_action(&message, r, in);
     fr_tree_set(o, "message", text_buffer(&message));
-    for (uint32_t i = 0; i < in->evidence.n; i++) {
-        fr_tree_push(i == 0 ? locations : related, location(&in->evidence.v[i]));
+    if (in->evidence.n > 0) {
+        fr_tree_push(locations, location(&in->evidence.v[0]));
+    }
+    for (uint32_t i = 1; i < in->evidence.n; i++) {
+        push_related(related, &in->evidence.v[i], "evidence");
     }
     for (uint32_t i = 0; i < in->collateral.n && json_array_size(related) < RELATED_MAX; i++) {
         if (in->collateral.v[i].has_evidence) {
-            fr_tree_push(related, location(&in->collateral.v[i].evidence));
+            push_related(related, &in->collateral.v[i].evidence, "victim");
         }
     }
     fr_tree_set(o, "locations", locations);

@@ -148,15 +148,13 @@ void fr_text_do_now(struct fr_text *t, const struct fr_report *r, const struct f
     fr_words_action(&t->scratch, r, in);
     scratch_wrap(t, "  ", "  ");
     if (fr_has(f->fix_primary)) {
-        fr_text_prose(t, fr_sv_z(f->fix_primary), "  1. ", "     ");
+        fr_text_prose(t, fr_sv_z(f->fix_primary), "  Fix:       ", "             ");
     }
     if (fr_has(f->fix_fallback)) {
-        fr_utf8_clean(&t->scratch, FR_SV("If that is not possible: "), 0);
-        fr_text_prose(t, fr_sv_z(f->fix_fallback), "  2. ", "     ");
+        fr_text_prose(t, fr_sv_z(f->fix_fallback), "  Otherwise: ", "             ");
     }
     if (fr_has(f->fix_emergency)) {
-        fr_utf8_clean(&t->scratch, FR_SV("If it must run tonight: "), 0);
-        fr_text_prose(t, fr_sv_z(f->fix_emergency), "  3. ", "     ");
+        fr_text_prose(t, fr_sv_z(f->fix_emergency), "  Stopgap:   ", "             ");
     }
     fr_text_resume(t, in);
 }

@@ -40,7 +40,7 @@ void fr_text_oncall(struct fr_text *t, const struct fr_report *r, const struct f
         fr_text_prose(t, fr_sv_z(step), "  ", "  ");
     }
     if (in->action == FR_ACTION_FIX_FIRST && fr_has(f->fix_emergency)) {
-        fr_buf_addz(&t->scratch, "If it must run tonight: ");
+        fr_buf_addz(&t->scratch, "Stopgap: ");
         fr_text_prose(t, fr_sv_z(f->fix_emergency), "  ", "  ");
     }
     fr_text_resume(t, in);

@@ -142,7 +142,11 @@ def check_sarif():
         run = doc["runs"][0]
         rules = [r["id"] for r in run["tool"]["driver"]["rules"]]
         check(doc["version"] == "2.1.0" and len(rules) == len(set(rules)), f"{f} sarif: rules")
+        for r in run["tool"]["driver"]["rules"]:
+            check(len(set(r["properties"]["tags"])) == len(r["properties"]["tags"]), f"{f} sarif: tags twice")
         for r in run["results"]:
+            ids = [where["id"] for where in r["relatedLocations"]]
+            check(len(set(ids)) == len(ids), f"{f} sarif: related locations without ids of their own")
             check(rules[r["ruleIndex"]] == r["ruleId"], f"{f} sarif: rule index")
             check(r["kind"] == "fail" or r["level"] == "none", f"{f} sarif: level of kind {r['kind']}")
             check(r["message"]["text"], f"{f} sarif: message")
