@@ -66,6 +66,8 @@ struct fr_cand {
     int32_t failure;
     uint8_t ground;
     FR_VEC(uint32_t) obs;        /* indexes into obs, in order; may be empty */
+    const struct fr_activity *life; /* the last sign of life it is judged by, NULL none */
+    uint32_t life_src;
     const struct fr_finding *finding;
     uint32_t finding_src;
     FR_VEC(int32_t) ranks;       /* subjects, ascending; empty = not known */

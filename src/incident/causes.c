@@ -92,6 +92,22 @@ void fr_cand_against(struct fr_case *c, struct fr_cand *k, const char *fmt, ...)
     }
 }
 
+/* The kernel killed a process of this run? A pid that is a rank's, or a name that training processes have. */
+static bool is_ours(const struct fr_obs *o)
+{
+    static const char *const names[] = {"python", "pt_", "ray", "torch", "train", "vllm", "VLLM", "Worker", "jax", "mpi", "srun", NULL};
+    fr_sv name = fr_event_text(o->e, FR_KEY_MODULE);
+    if (o->subject >= 0 || name.n == 0) {
+        return true;
+    }
+    for (const char *const *n = names; *n != NULL; n++) {
+        if (fr_sv_has(name, fr_sv_z(*n))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void from_obs(struct fr_case *c, uint32_t i)
 {
     const struct fr_obs *o = &c->obs.v[i];
@@ -173,6 +189,9 @@ void fr_case_causes(struct fr_case *c)
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
         if (o->attempt != c->attempt || o->meaning != FR_MEANS_CAUSE || o->recovered || o->failure < 0) {
+            continue;
+        }
+        if (o->e->fact == FR_FACT_OOM_KILL && !is_ours(o)) {
             continue;
         }
         from_obs(c, i);

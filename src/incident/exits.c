@@ -183,14 +183,16 @@ static void weigh_aborts(struct fr_case *c)
 {
     bool waited = false;
     for (uint32_t i = 0; i < c->obs.n; i++) {
-        waited |= c->obs.v[i].attempt == c->attempt && c->obs.v[i].e->fact == FR_FACT_TIMEOUT;
+        const struct fr_obs *o = &c->obs.v[i];
+        bool complaint = o->e->fact == FR_FACT_TIMEOUT || o->e->fact == FR_FACT_PEER_LOST || o->meaning == FR_MEANS_SYMPTOM;
+        waited |= o->attempt == c->attempt && complaint && o->e->level != FR_LEVEL_INFO;
     }
     for (uint32_t i = 0; i < c->cands.n; i++) {
         struct fr_cand *k = &c->cands.v[i];
         bool abort_class = k->failure == fr_case_class(c, "torchrun-sigabrt") || k->failure == fr_case_class(c, "native-abort");
         if (abort_class && (waited || how_many(c, -6) > 1)) {
             k->score -= 60;
-            fr_cand_against(c, k, "aborts are how a watchdog ends processes that waited in vain");
+            fr_cand_against(c, k, "an abort is how a process ends that waited for another one in vain");
         }
     }
 }

@@ -110,6 +110,11 @@ static void set_evidence(struct fr_case *c, const struct fr_cand *k, struct fr_r
     if (k->finding != NULL) {
         push_quote(in, quote_finding(c, r, k));
     }
+    if (k->life != NULL) {
+        push_quote(in, (struct fr_quote){.source = dup(r, c->set->sources.v[k->life_src]->name), .line = k->life->last_line,
+                                         .rank = k->ranks.n == 1 ? k->ranks.v[0] : -1, .when = k->life->last, .role = FR_ROLE_PROGRESS,
+                                         .signal = FR_SV("silence"), .text = dup(r, k->life->last_text)});
+    }
     for (uint32_t i = 0; i < k->ranks.n && i < 4; i++) { /* how the launcher saw them end, and the kernel's word on them */
         struct fr_rank *rank = fr_case_rank(c, k->ranks.v[i]);
         if (rank != NULL && rank->exit != NULL) {

@@ -6,6 +6,8 @@
  * A contradiction (one pid, two ranks) removes the join instead of choosing. */
 #include "incident/case.h"
 
+#include "base/buf.h"
+
 #include <stdio.h>
 
 enum { CONFLICT = 0x7fffffff };
@@ -204,6 +206,90 @@ static void learn_sources(struct fr_case *c)
     }
 }
 
+/* "logs/worker_07.log.gz" -> "logs/worker_#.log.gz" and 7: the last number of the file's own name. */
+static bool family_of(fr_sv name, struct fr_buf *key, int32_t *ret_number)
+{
+    size_t slash = 0, end = name.n;
+    for (size_t i = 0; i < name.n; i++) {
+        slash = name.p[i] == '/' || name.p[i] == '!' ? i + 1 : slash;
+    }
+    while (end > slash && !(name.p[end - 1] >= '0' && name.p[end - 1] <= '9')) {
+        end--;
+    }
+    size_t begin = end;
+    while (begin > slash && name.p[begin - 1] >= '0' && name.p[begin - 1] <= '9') {
+        begin--;
+    }
+    fr_sv digits = fr_sv_range(name.p + begin, name.p + end);
+    uint64_t number = 0;
+    if (digits.n == 0 || digits.n > 6 || !fr_sv_take_u64(&digits, &number)) {
+        return false;
+    }
+    fr_buf_clear(key);
+    fr_buf_add(key, fr_sv_head(name, begin));
+    fr_buf_addc(key, '#');
+    fr_buf_add(key, fr_sv_skip(name, end));
+    *ret_number = (int32_t)number;
+    return fr_buf_ok(key);
+}
+
+/* A name that people give to one process each. */
+static bool names_processes(fr_sv key)
+{
+    static const char *const words[] = {"worker", "rank", "proc", "trainer", "/r", "/r_", "/r-", NULL};
+    size_t hash = fr_sv_chr(key, '#');
+    fr_sv head = fr_sv_head(key, hash);
+    for (const char *const *w = words; *w != NULL; w++) {
+        size_t n = strlen(*w);
+        fr_sv t = head;
+        while (t.n != 0 && (t.p[t.n - 1] == '_' || t.p[t.n - 1] == '-' || t.p[t.n - 1] == '.')) {
+            t.n--;
+        }
+        if (t.n >= n && memcmp(t.p + t.n - n, *w, n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct family {
+    uint32_t members, proven, against;
+    int32_t top;
+};
+
+/* Files that differ in one number, r0.log r1.log r2.log: where those that prove a rank prove their number, it is the rank of
+ * the silent ones too; so it is, by convention, where a whole series from 0 bears a process's name. */
+static void learn_families(struct fr_case *c)
+{
+    struct fr_map families;
+    FR_AUTO(fr_buf) key = FR_BUF_INIT(8192);
+    struct family *f = FR_NEW_N(&c->arena, struct family, c->set->sources.n + 1);
+    fr_map_init(&families, &c->arena);
+    for (int pass = 0; f != NULL && pass < 2; pass++) {
+        for (uint32_t i = 0; i < c->set->sources.n; i++) {
+            const struct fr_source_evidence *s = c->set->sources.v[i];
+            int32_t number = 0;
+            bool fresh = false;
+            bool is_log = s->kind != FR_SOURCE_KERNEL && s->kind != FR_SOURCE_AGENT && s->kind != FR_SOURCE_CONSOLE;
+            uint32_t *slot = is_log && family_of(s->name, &key, &number) ? fr_map_slot(&families, fr_buf_sv(&key), &fresh) : NULL;
+            if (slot == NULL) {
+                continue;
+            }
+            *slot = fresh ? families.n - 1 : *slot;
+            struct family *g = &f[*slot];
+            if (pass == 0) {
+                g->members++;
+                g->proven += c->src_rank[i] == number;
+                g->against += c->src_rank[i] >= 0 && c->src_rank[i] != number;
+                g->top = number > g->top ? number : g->top;
+            } else if (c->src_rank[i] < 0 && g->against == 0) {
+                bool series = g->members >= 4 && (uint32_t)g->top + 1 == g->members && names_processes(fr_buf_sv(&key));
+                c->src_rank[i] = g->proven >= 2 || series ? number : -1;
+            }
+        }
+    }
+}
+
 /* Hosts of files: what the name says, else the one host that speaks in it; "node3" of dmesg_node3.log becomes the host that
  * the agent's file of the same token reports. */
 static void learn_nodes(struct fr_case *c)
@@ -344,6 +430,7 @@ void fr_case_identify(struct fr_case *c)
     learn_world(c);
     learn_nodes(c);
     learn_sources(c);
+    learn_families(c);
     for (uint32_t i = 0; i < c->obs.n; i++) {
         learn_from(c, &c->obs.v[i]);
     }

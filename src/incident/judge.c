@@ -194,6 +194,9 @@ static int32_t best_of(const struct fr_case *c)
     int32_t best = -1;
     for (uint32_t i = 0; i < c->cands.n; i++) {
         const struct fr_cand *k = &c->cands.v[i];
+        if (k->ground == FR_GROUND_EXIT && k->score <= 0) {
+            continue; /* a number that says nothing by itself */
+        }
         if (best < 0 || k->score > c->cands.v[best].score ||
             (k->score == c->cands.v[best].score && is_before(c, k, &c->cands.v[best]))) {
             best = (int32_t)i;

@@ -157,11 +157,84 @@ static void busy_elsewhere(struct fr_case *c, const struct tally *t, int32_t sil
     }
 }
 
+static int64_t last_sign(const struct fr_case *c, const struct fr_rank *r, bool steps)
+{
+    if (r->life == NULL) {
+        return FR_TIME_NONE;
+    }
+    if (steps) {
+        int64_t own = r->src >= 0 ? c->set->sources.v[r->src]->last_step : -1;
+        return own > r->life->last_step ? own : r->life->last_step >= 0 ? r->life->last_step : FR_TIME_NONE;
+    }
+    const struct fr_when *w = &r->life->last;
+    return w->basis == FR_TIME_BASIS_NONE || w->basis == FR_TIME_BASIS_BOOT ? FR_TIME_NONE : w->ns;
+}
+
+/* Nobody complained. One rank's own log ends long before all others' (in steps, or in time by far more than they differ among
+ * themselves): it stopped, and the others may not even have noticed yet. */
+static const struct fr_rank *ended_early(const struct fr_case *c, bool steps, int64_t *ret_gap)
+{
+    const struct fr_rank *low = NULL;
+    int64_t lowest = INT64_MAX, second = INT64_MAX, top = INT64_MIN;
+    uint32_t known = 0;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        int64_t at = last_sign(c, &c->ranks.v[i], steps);
+        if (at == FR_TIME_NONE || c->ranks.v[i].src < 0) {
+            continue;
+        }
+        known++;
+        top = at > top ? at : top;
+        if (at < lowest) {
+            second = lowest;
+            lowest = at;
+            low = &c->ranks.v[i];
+        } else if (at < second) {
+            second = at;
+        }
+    }
+    int64_t least = steps ? 3 : 120 * FR_NS_PER_S;
+    bool alone = known >= 3 && known == c->ranks.n && second != INT64_MAX && second - lowest >= least &&
+                 top - second <= (second - lowest) / 3;
+    *ret_gap = alone ? second - lowest : 0;
+    return alone && !low->done ? low : NULL;
+}
+
+static void by_last_sign(struct fr_case *c)
+{
+    int64_t gap = 0;
+    bool steps = true;
+    const struct fr_rank *r = ended_early(c, true, &gap);
+    if (r == NULL) {
+        steps = false;
+        r = ended_early(c, false, &gap);
+    }
+    int32_t f = r == NULL ? -1 : fr_case_class(c, "rank-stalled");
+    struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SILENCE);
+    if (k == NULL || r->cause != NULL) {
+        return;
+    }
+    k->ground = FR_GROUND_SILENCE;
+    k->silent = true;
+    k->score = 22;
+    k->life = r->life;
+    k->life_src = r->life_src;
+    fr_cand_rank(c, k, r->rank);
+    if (steps) {
+        fr_cand_for(c, k, "the log of rank %d ends %lld steps before all others", r->rank, (long long)gap);
+    } else {
+        fr_cand_for(c, k, "the log of rank %d ends %lld s before all others", r->rank, (long long)(gap / FR_NS_PER_S));
+    }
+}
+
 void fr_case_silence(struct fr_case *c)
 {
     struct tally t = {0};
     count_complaints(c, &t);
-    if (t.first < 0 || t.timeouts + t.closed == 0) {
+    if (t.first < 0) {
+        by_last_sign(c);
+        return;
+    }
+    if (t.timeouts + t.closed == 0) {
         return;
     }
     count_ranks(c, &t);
