@@ -108,7 +108,7 @@ static bool dump_fact(struct fr_draft *d, const struct fr_record *rec)
     int32_t rank = -1;
     d->fact = FR_FACT_DUMP_SIGNAL;
     if (fr_lex_find(rec->text, "Received a dump signal", &at)) {
-        fr_sv from = FR_SV_NONE;
+        fr_sv from = fr_sv_skip(at, at.n);
         bool named = fr_lex_find(at, " from ", &from);
         fr_lex_spaces(&from);
         if (named && fr_lex_lit(&from, "rank ") && fr_lex_index(&from, &rank)) {

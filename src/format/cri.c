@@ -7,7 +7,7 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     (void)ctx;
     fr_sv at = rec->text;
     struct fr_when when;
-    if (!fr_stamp_iso(&at, &when) || (!fr_lex_lit(&at, " stdout ") && !fr_lex_lit(&at, " stderr ")) ||
+    if (at.n < 24 || at.p[10] != 'T' || !fr_stamp_iso(&at, &when) || (!fr_lex_lit(&at, " stdout ") && !fr_lex_lit(&at, " stderr ")) ||
         (fr_lex_peek(at, 0) != 'F' && fr_lex_peek(at, 0) != 'P')) {
         return false;
     }

@@ -2,13 +2,15 @@
 /* dialect: see dialect.h. */
 #include "format/dialect.h"
 
-#include <ctype.h>
-
-enum fr_begin fr_begin_of(char c)
+enum fr_begin fr_begin_of(fr_sv text)
 {
+    char c = fr_lex_peek(text, 0), next = fr_lex_peek(text, 1);
     switch (c) {
     case '[':
-        return FR_BEGIN_BRACKET;
+        return fr_is_digit(next) || next == ' ' ? FR_BEGIN_BRACKET_DIGIT
+               : fr_is_upper(next)              ? FR_BEGIN_BRACKET_UPPER
+               : fr_is_lower(next)              ? FR_BEGIN_BRACKET_LOWER
+                                                : FR_BEGIN_OTHER;
     case '(':
         return FR_BEGIN_PAREN;
     case '{':

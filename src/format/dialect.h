@@ -7,20 +7,23 @@
 #include "format/lex.h"
 #include "format/stamp.h"
 
-/* First byte of what a dialect peels: the peeler asks only those that can begin so. */
+/* First byte of what a dialect peels (behind "[" the second one too): the peeler asks only those that can begin so. */
 enum fr_begin {
     FR_BEGIN_OTHER = 1 << 0,
     FR_BEGIN_SPACE = 1 << 1,
     FR_BEGIN_DIGIT = 1 << 2,
     FR_BEGIN_UPPER = 1 << 3,
     FR_BEGIN_LOWER = 1 << 4,
-    FR_BEGIN_BRACKET = 1 << 5, /* [ */
-    FR_BEGIN_PAREN = 1 << 6,   /* ( */
-    FR_BEGIN_BRACE = 1 << 7,   /* { */
-    FR_BEGIN_ANGLE = 1 << 8,   /* < > | */
-    FR_BEGIN_ALPHA = FR_BEGIN_UPPER | FR_BEGIN_LOWER
+    FR_BEGIN_BRACKET_DIGIT = 1 << 5, /* "[1", "[ " */
+    FR_BEGIN_BRACKET_UPPER = 1 << 6,
+    FR_BEGIN_BRACKET_LOWER = 1 << 7,
+    FR_BEGIN_PAREN = 1 << 8, /* ( */
+    FR_BEGIN_BRACE = 1 << 9, /* { */
+    FR_BEGIN_ANGLE = 1 << 10, /* < > | */
+    FR_BEGIN_ALPHA = FR_BEGIN_UPPER | FR_BEGIN_LOWER,
+    FR_BEGIN_BRACKET_ALPHA = FR_BEGIN_BRACKET_UPPER | FR_BEGIN_BRACKET_LOWER
 };
-enum fr_begin fr_begin_of(char c);
+enum fr_begin fr_begin_of(fr_sv text);
 
 /* A level word at the cursor (INFO, WARNING, Error, crit, ...), not followed by a letter. FR_LEVEL_NONE: none, nothing moved. */
 uint8_t fr_level_take(fr_sv *s);

@@ -21,60 +21,66 @@ enum {
 };
 _Static_assert(INDEX_COUNT <= 64, "a format is one bit of a 64-bit mask");
 
-uint64_t fr_formats_beginning(char c)
-{
-    switch (fr_begin_of(c)) {
-#define X(name, begin) | (((begin) & FR_MASK_OF) != 0 ? 1ull << INDEX_##name : 0)
-#define FR_MASK_OF FR_BEGIN_BRACKET
-    case FR_BEGIN_BRACKET:
-        return 0
+/* Bit per format, for each way to begin: bit i of a row's second column. */
+#define X(name, begin) | ((begin) & FR_MASK_BIT ? 1ull << INDEX_##name : 0)
+static const uint64_t begins[] = {
+#define FR_MASK_BIT (1 << 0)
+    0
 #include "format/formats.def"
-            ;
-#undef FR_MASK_OF
-#define FR_MASK_OF FR_BEGIN_PAREN
-    case FR_BEGIN_PAREN:
-        return 0
+    ,
+#undef FR_MASK_BIT
+#define FR_MASK_BIT (1 << 1)
+    0
 #include "format/formats.def"
-            ;
-#undef FR_MASK_OF
-#define FR_MASK_OF FR_BEGIN_BRACE
-    case FR_BEGIN_BRACE:
-        return 0
+    ,
+#undef FR_MASK_BIT
+#define FR_MASK_BIT (1 << 2)
+    0
 #include "format/formats.def"
-            ;
-#undef FR_MASK_OF
-#define FR_MASK_OF FR_BEGIN_ANGLE
-    case FR_BEGIN_ANGLE:
-        return 0
+    ,
+#undef FR_MASK_BIT
+#define FR_MASK_BIT (1 << 3)
+    0
 #include "format/formats.def"
-            ;
-#undef FR_MASK_OF
-#define FR_MASK_OF FR_BEGIN_SPACE
-    case FR_BEGIN_SPACE:
-        return 0
+    ,
+#undef FR_MASK_BIT
+#define FR_MASK_BIT (1 << 4)
+    0
 #include "format/formats.def"
-            ;
-#undef FR_MASK_OF
-#define FR_MASK_OF FR_BEGIN_DIGIT
-    case FR_BEGIN_DIGIT:
-        return 0
+    ,
+#undef FR_MASK_BIT
+#define FR_MASK_BIT (1 << 5)
+    0
 #include "format/formats.def"
-            ;
-#undef FR_MASK_OF
-#define FR_MASK_OF FR_BEGIN_UPPER
-    case FR_BEGIN_UPPER:
-        return 0
+    ,
+#undef FR_MASK_BIT
+#define FR_MASK_BIT (1 << 6)
+    0
 #include "format/formats.def"
-            ;
-#undef FR_MASK_OF
-#define FR_MASK_OF FR_BEGIN_LOWER
-    case FR_BEGIN_LOWER:
-        return 0
+    ,
+#undef FR_MASK_BIT
+#define FR_MASK_BIT (1 << 7)
+    0
 #include "format/formats.def"
-            ;
-#undef FR_MASK_OF
+    ,
+#undef FR_MASK_BIT
+#define FR_MASK_BIT (1 << 8)
+    0
+#include "format/formats.def"
+    ,
+#undef FR_MASK_BIT
+#define FR_MASK_BIT (1 << 9)
+    0
+#include "format/formats.def"
+    ,
+#undef FR_MASK_BIT
+#define FR_MASK_BIT (1 << 10)
+    0
+#include "format/formats.def"
+};
 #undef X
-    default:
-        return 0;
-    }
+
+uint64_t fr_formats_beginning(fr_sv text)
+{
+    return begins[__builtin_ctz((unsigned)fr_begin_of(text))];
 }

@@ -2,39 +2,6 @@
 /* lex: see lex.h. */
 #include "format/lex.h"
 
-bool fr_lex_digits(fr_sv *s, size_t min, size_t max, uint64_t *ret)
-{
-    uint64_t v = 0;
-    size_t i = 0;
-    while (i < s->n && i <= max && fr_is_digit(s->p[i])) {
-        v = v * 10 + (uint64_t)(s->p[i] - '0');
-        i++;
-    }
-    if (i < min || i > max) {
-        return false;
-    }
-    *ret = v;
-    *s = fr_sv_skip(*s, i);
-    return true;
-}
-
-bool fr_lex_fixed(fr_sv *s, size_t n, int *ret)
-{
-    int v = 0;
-    if (s->n < n) {
-        return false;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (!fr_is_digit(s->p[i])) {
-            return false;
-        }
-        v = v * 10 + (s->p[i] - '0');
-    }
-    *ret = v;
-    *s = fr_sv_skip(*s, n);
-    return true;
-}
-
 bool fr_lex_int(fr_sv *s, int64_t *ret)
 {
     fr_sv at = *s;
@@ -74,55 +41,6 @@ bool fr_lex_hex(fr_sv *s, uint64_t *ret)
         return false;
     }
     *ret = v;
-    *s = fr_sv_skip(*s, i);
-    return true;
-}
-
-size_t fr_lex_spaces(fr_sv *s)
-{
-    size_t i = 0;
-    while (i < s->n && fr_is_space(s->p[i])) {
-        i++;
-    }
-    *s = fr_sv_skip(*s, i);
-    return i;
-}
-
-bool fr_lex_until(fr_sv *s, char end, fr_sv *ret)
-{
-    size_t at = fr_sv_chr(*s, end);
-    if (at == FR_NPOS) {
-        return false;
-    }
-    *ret = fr_sv_head(*s, at);
-    *s = fr_sv_skip(*s, at + 1);
-    return true;
-}
-
-bool fr_lex_token(fr_sv *s, fr_sv *ret)
-{
-    size_t i = 0;
-    while (i < s->n && !fr_is_space(s->p[i])) {
-        i++;
-    }
-    if (i == 0) {
-        return false;
-    }
-    *ret = fr_sv_head(*s, i);
-    *s = fr_sv_skip(*s, i);
-    return true;
-}
-
-bool fr_lex_name(fr_sv *s, fr_sv *ret)
-{
-    size_t i = 0;
-    while (i < s->n && (fr_is_word(s->p[i]) || s->p[i] == '.' || s->p[i] == '-')) {
-        i++;
-    }
-    if (i == 0) {
-        return false;
-    }
-    *ret = fr_sv_head(*s, i);
     *s = fr_sv_skip(*s, i);
     return true;
 }

@@ -25,26 +25,108 @@ static inline bool fr_lex_char(fr_sv *s, char c)
     return true;
 }
 
-/* A literal at the cursor. */
-#define fr_lex_lit(s, lit) fr_sv_take((s), FR_SV(lit))
+/* A literal at the cursor; inline, so that its comparison is one or two machine words. */
+static inline bool fr_lex_take(fr_sv *s, fr_sv lit)
+{
+    if (!fr_sv_starts(*s, lit)) {
+        return false;
+    }
+    *s = fr_sv_skip(*s, lit.n);
+    return true;
+}
+#define fr_lex_lit(s, lit) fr_lex_take((s), FR_SV(lit))
 
 /* Between min and max digits (max <= 18), no digit after them. */
-bool fr_lex_digits(fr_sv *s, size_t min, size_t max, uint64_t *ret);
+static inline bool fr_lex_digits(fr_sv *s, size_t min, size_t max, uint64_t *ret)
+{
+    uint64_t v = 0;
+    size_t i = 0;
+    while (i < s->n && i <= max && fr_is_digit(s->p[i])) {
+        v = v * 10 + (uint64_t)(s->p[i] - '0');
+        i++;
+    }
+    if (i < min || i > max) {
+        return false;
+    }
+    *ret = v;
+    *s = fr_sv_skip(*s, i);
+    return true;
+}
+
 /* Exactly n digits; what follows does not matter. */
-bool fr_lex_fixed(fr_sv *s, size_t n, int *ret);
+static inline bool fr_lex_fixed(fr_sv *s, size_t n, int *ret)
+{
+    int v = 0;
+    if (s->n < n) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!fr_is_digit(s->p[i])) {
+            return false;
+        }
+        v = v * 10 + (s->p[i] - '0');
+    }
+    *ret = v;
+    *s = fr_sv_skip(*s, n);
+    return true;
+}
 /* A whole number that fits: optional sign, at most 18 digits. */
 bool fr_lex_int(fr_sv *s, int64_t *ret);
 /* A number of a rank or an index: 0 to 9,999,999. */
 bool fr_lex_index(fr_sv *s, int32_t *ret);
 bool fr_lex_hex(fr_sv *s, uint64_t *ret); /* at most 16 digits, without 0x */
-size_t fr_lex_spaces(fr_sv *s);           /* drops them, says how many */
+
+/* Drops spaces and tabs, says how many. */
+static inline size_t fr_lex_spaces(fr_sv *s)
+{
+    size_t i = 0;
+    while (i < s->n && fr_is_space(s->p[i])) {
+        i++;
+    }
+    *s = fr_sv_skip(*s, i);
+    return i;
+}
 
 /* Up to the first `end` (dropped too). False: there is none. */
-bool fr_lex_until(fr_sv *s, char end, fr_sv *ret);
+static inline bool fr_lex_until(fr_sv *s, char end, fr_sv *ret)
+{
+    const char *at = s->n == 0 ? NULL : memchr(s->p, end, s->n);
+    if (at == NULL) {
+        return false;
+    }
+    *ret = fr_sv_range(s->p, at);
+    *s = fr_sv_range(at + 1, s->p + s->n);
+    return true;
+}
 /* Run of bytes that are not white space; empty = false. */
-bool fr_lex_token(fr_sv *s, fr_sv *ret);
+static inline bool fr_lex_token(fr_sv *s, fr_sv *ret)
+{
+    size_t i = 0;
+    while (i < s->n && !fr_is_space(s->p[i])) {
+        i++;
+    }
+    if (i == 0) {
+        return false;
+    }
+    *ret = fr_sv_head(*s, i);
+    *s = fr_sv_skip(*s, i);
+    return true;
+}
+
 /* Run of [A-Za-z0-9_.-]; empty = false. */
-bool fr_lex_name(fr_sv *s, fr_sv *ret);
+static inline bool fr_lex_name(fr_sv *s, fr_sv *ret)
+{
+    size_t i = 0;
+    while (i < s->n && (fr_is_word(s->p[i]) || s->p[i] == '.' || s->p[i] == '-')) {
+        i++;
+    }
+    if (i == 0) {
+        return false;
+    }
+    *ret = fr_sv_head(*s, i);
+    *s = fr_sv_skip(*s, i);
+    return true;
+}
 
 /* Finds lit anywhere; *ret_rest is what follows it (untouched when it is absent). */
 bool fr_lex_after(fr_sv s, fr_sv lit, fr_sv *ret_rest);

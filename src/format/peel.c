@@ -62,8 +62,18 @@ bool fr_peel_has_ansi(fr_sv s)
     if (s.n == 0) {
         return false;
     }
-    return memchr(s.p, '\033', s.n) != NULL || fr_sv_has(s, FR_SV("[0m")) || fr_sv_has(s, FR_SV("^[[")) ||
-           memchr(s.p, '\b', s.n) != NULL;
+    if (memchr(s.p, '\033', s.n) != NULL || memchr(s.p, '\b', s.n) != NULL) {
+        return true;
+    }
+    const char *end = s.p + s.n;
+    for (const char *p = s.p; (p = memchr(p, '[', (size_t)(end - p))) != NULL; p++) {
+        bool reset = end - p > 2 && p[1] == '0' && p[2] == 'm';
+        bool caret = p > s.p && p[-1] == '^' && end - p > 1 && p[1] == '[';
+        if (reset || caret) {
+            return true;
+        }
+    }
+    return false;
 }
 
 size_t fr_peel_strip_ansi(fr_sv s, char *ret)
@@ -118,7 +128,7 @@ static fr_sv right_trimmed(fr_sv s)
 void fr_peel_prefixes(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 {
     for (int depth = 0; depth < DEPTH_MAX && rec->text.n > 0; depth++) {
-        uint64_t candidates = fr_formats_beginning(rec->text.p[0]);
+        uint64_t candidates = fr_formats_beginning(rec->text);
         bool peeled = false;
         while (candidates != 0 && !peeled) {
             int i = __builtin_ctzll(candidates);

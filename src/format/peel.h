@@ -5,8 +5,8 @@
 
 #include "format/dialect.h"
 
-/* Bit per format that can peel a text beginning with c. */
-uint64_t fr_formats_beginning(char c);
+/* Bit per format that can peel a text that begins so. */
+uint64_t fr_formats_beginning(fr_sv text);
 void fr_peel_prefixes(const struct fr_peel_ctx *ctx, struct fr_record *rec);
 bool fr_peel_has_ansi(fr_sv s);
 fr_sv fr_peel_clean(const struct fr_peel_ctx *ctx, fr_sv s); /* stripped into the scratch when there is anything */

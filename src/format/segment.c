@@ -93,8 +93,13 @@ static bool transformers_at(fr_sv s)
 static bool begins_writer(fr_sv s, fr_sv role)
 {
     switch (s.p[0]) {
-    case '[':
-        return tag_at(s, role) || c10_at(s) || boot_at(s) || transformers_at(s);
+    case '[': {
+        char next = fr_lex_peek(s, 1);
+        if (fr_is_lower(next)) {
+            return tag_at(s, role);
+        }
+        return fr_is_upper(next) ? c10_at(s) || transformers_at(s) : (next == ' ' || fr_is_digit(next)) && boot_at(s);
+    }
     case '(':
         return actor_at(s);
     case 'W':
@@ -136,20 +141,35 @@ static fr_sv own_role(fr_sv s)
     return s.n > 2 && s.p[0] == '[' && i > 1 && fr_is_digit(fr_lex_peek(s, i)) ? fr_sv_range(s.p + 1, s.p + i) : FR_SV_NONE;
 }
 
+/* What may begin a cut. */
+static const bool interesting[256] = {['\r'] = true, ['['] = true, ['('] = true, ['W'] = true, ['E'] = true, ['I'] = true, ['F'] = true, ['C'] = true};
+
+/* A level letter or word; behind "[" or inside a word it begins nothing. */
+static bool is_inside(fr_sv s, size_t i)
+{
+    char c = s.p[i], next = fr_lex_peek(s, i + 1);
+    return fr_is_upper(c) && (s.p[i - 1] == '[' || s.p[i - 1] == '_' || (!fr_is_digit(next) && !fr_is_upper(next)));
+}
+
 static size_t cut_at(fr_sv s)
 {
     fr_sv role = own_role(s);
     bool is_json = s.p[0] == '{' && (fr_lex_peek(s, 1) == '"');
+    size_t known = 0; /* the text up to here is prefixes and nothing else */
     for (size_t i = 1; i < s.n; i++) {
-        char c = s.p[i];
-        if (c == '\r') {
+        if (!interesting[(unsigned char)s.p[i]]) {
+            continue;
+        }
+        if (s.p[i] == '\r') {
             return i;
         }
-        bool may = c == '[' || c == '(' || (fr_is_upper(c) && strchr("WEIFC", c) != NULL);
-        bool inside = fr_is_upper(c) && (s.p[i - 1] == '[' || s.p[i - 1] == '_'); /* "[E808 ..": the bracket is part of it */
-        if (may && !inside && !is_json && begins_writer(fr_sv_skip(s, i), role) && !only_prefixes(fr_sv_head(s, i))) {
+        if (is_json || is_inside(s, i) || !begins_writer(fr_sv_skip(s, i), role)) {
+            continue;
+        }
+        if (!only_prefixes(fr_sv_range(s.p + known, s.p + i))) {
             return i;
         }
+        known = i;
     }
     return s.n;
 }

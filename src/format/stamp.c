@@ -4,6 +4,7 @@
 
 #include "format/lex.h"
 
+static const int64_t EPOCH_MIN = 631152000, EPOCH_MAX = 7258118400; /* 1990 to 2200: other numbers are no times */
 static const int64_t decimal_ns[] = {1000000000, 100000000, 10000000, 1000000, 100000, 10000, 1000, 100, 10, 1};
 
 /* HH:MM:SS with an optional fraction; *ret_resolution from the number of decimals. */
@@ -165,7 +166,7 @@ bool fr_stamp_glog(fr_sv *s, int year, struct fr_when *ret)
 static int take_month(fr_sv *s)
 {
     static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    if (s->n < 3) {
+    if (s->n < 3 || !fr_is_upper(s->p[0]) || !fr_is_lower(s->p[1]) || !fr_is_lower(s->p[2])) {
         return 0;
     }
     for (int i = 0; i < 12; i++) {
@@ -218,10 +219,13 @@ bool fr_stamp_ctime(fr_sv *s, int year, struct fr_when *ret)
     static const char days[] = "MonTueWedThuFriSatSun";
     fr_sv at = *s;
     bool is_day = false;
-    for (int i = 0; i < 7 && at.n > 4; i++) {
+    if (at.n < 5 || !fr_is_upper(at.p[0]) || at.p[3] != ' ') {
+        return false;
+    }
+    for (int i = 0; i < 7; i++) {
         is_day = is_day || memcmp(at.p, days + 3 * i, 3) == 0;
     }
-    if (!is_day || at.p[3] != ' ') {
+    if (!is_day) {
         return false;
     }
     at = fr_sv_skip(at, 4);
@@ -327,6 +331,10 @@ bool fr_stamp_epoch(fr_sv *s, struct fr_when *ret)
         }
         nanos *= decimal_ns[decimals];
         resolution = decimal_ns[decimals];
+    }
+    int64_t seconds = v / (FR_NS_PER_S / unit);
+    if (seconds < EPOCH_MIN || seconds >= EPOCH_MAX) {
+        return false;
     }
     *ret = (struct fr_when){v * unit + nanos, resolution, FR_TIME_BASIS_UTC};
     *s = at;

@@ -72,6 +72,9 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     if (at.p[0] == '<') {
         return peel_5424(rec);
     }
+    if (fr_is_digit(at.p[0]) && (at.n < 22 || at.p[10] != 'T')) {
+        return false;
+    }
     if (at.p[0] == '[') { /* short-monotonic: "[12345.678901] host kernel: text" */
         at = fr_sv_skip(at, 1);
         fr_lex_spaces(&at);
