@@ -307,18 +307,25 @@ int fr_recorder_trace(struct fr_recorder *r, const struct fr_trace_done *done)
         return -FR_NOMEM;
     }
     *copy = done->trace;
-    bool attached = false;
+    bool attached = false, origin_attached = copy->origin_line == 0;
     for (uint32_t i = 0; i < ev->events.n; i++) { /* events are not yet in line order: traces end when their speaker speaks again */
         struct fr_event *e = &ev->events.v[i];
         if (e->line >= done->line && e->line <= done->exc_line && same_speaker(&e->who, &done->who)) {
             e->trace = copy;
             attached |= e->line == done->exc_line;
         }
+        if (e->line == copy->origin_line && same_speaker(&e->who, &done->who)) {
+            e->trace = copy; /* an inner traceback comes after the line that re-raises it */
+            origin_attached = true;
+        }
     }
-    if (attached) {
-        return 0;
+    struct fr_event *e = attached ? NULL : event_of(r, done);
+    if (e != NULL) {
+        e->trace = copy;
     }
-    struct fr_event *e = event_of(r, done);
+    struct fr_record rec = {.text = copy->origin_text, .offset = copy->origin_offset, .lineno = copy->origin_line, .who = done->who,
+                            .when = done->when, .outer = done->outer};
+    e = origin_attached ? NULL : event_new(r, &rec);
     if (e != NULL) {
         e->trace = copy;
     }

@@ -96,6 +96,9 @@ void fr_trace_build_exception(struct fr_trace_build *b, const struct fr_line_par
     struct fr_trace_link *link = fr_trace_build_link(b);
     link->type = fr_arena_dup(&b->arena, fr_sv_head(p->type, 200));
     link->message = fr_arena_dup(&b->arena, fr_sv_head(p->message, FR_TRACE_MESSAGE));
+    link->text = fr_arena_dup(&b->arena, fr_sv_head(rec->text, FR_EVENT_TEXT_MAX));
+    link->line = rec->lineno;
+    link->offset = rec->offset;
     if (!b->has_outer) {
         b->exc_offset = rec->offset;
         b->exc_line = rec->lineno;
@@ -225,6 +228,9 @@ int fr_trace_build_finish(struct fr_trace_build *b, struct fr_arena *out, struct
     if (has_origin && !(fr_sv_eq(b->first.type, type) && fr_sv_eq(b->first.message, message))) {
         t->origin_exception = fr_arena_dup(out, b->first.type);
         t->origin_message = fr_arena_dup(out, fr_sv_head(b->first.message, FR_TRACE_MESSAGE));
+        t->origin_text = fr_arena_dup(out, b->first.text);
+        t->origin_line = b->first.line;
+        t->origin_offset = b->first.offset;
     }
     choose_place(b, place, out, t);
     t->kind = b->kind;

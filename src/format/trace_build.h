@@ -11,7 +11,8 @@ enum { FR_TRACE_FRAMES = 48, FR_TRACE_MESSAGE = 1024, FR_TRACE_MAX = 400, FR_TRA
 
 struct fr_frame { fr_sv file, func; int32_t line; };
 struct fr_trace_link {
-    fr_sv type, message;
+    fr_sv type, message, text; /* text: the exception line as peeled */
+    uint64_t line, offset;
     struct fr_frame frames[FR_TRACE_FRAMES]; /* the last ones */
     uint32_t n;
 };

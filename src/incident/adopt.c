@@ -21,6 +21,25 @@ static int32_t only_exit(const struct fr_case *c, int code)
     return found;
 }
 
+/* The one child whose end mp.spawn reports: the traceback that follows is its. */
+static int32_t only_spawned(const struct fr_case *c)
+{
+    int32_t found = -1;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        bool spawn = o->e->fact == FR_FACT_EXIT && fr_sv_eq(fr_event_text(o->e, FR_KEY_REASON), FR_SV("spawn"));
+        int32_t local = spawn ? (int32_t)fr_event_num(o->e, FR_KEY_LOCAL_RANK, -1) : -1;
+        if (local < 0 || local == found) {
+            continue;
+        }
+        if (found >= 0 || c->nodes.n > 1) {
+            return -1;
+        }
+        found = local;
+    }
+    return found;
+}
+
 static int exit_code_of(const char *id)
 {
     static const struct { const char *id; int code; } codes[] = {
@@ -92,6 +111,12 @@ static void adopt(struct fr_case *c, struct fr_cand *k)
     if (rank >= 0) {
         fr_cand_rank(c, k, rank);
         fr_cand_for(c, k, "rank %d is the only one that ended by signal %d", rank, -code);
+        return;
+    }
+    rank = k->fatal ? only_spawned(c) : -1;
+    if (rank >= 0) {
+        fr_cand_rank(c, k, rank);
+        fr_cand_for(c, k, "mp.spawn reports the end of its process %d only", rank);
         return;
     }
     rank = only_trace(c);

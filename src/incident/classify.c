@@ -43,7 +43,8 @@ static bool is_one_of(fr_sv name, const char *const *list)
 static void by_trace(const struct fr_case *c, struct fr_obs *o)
 {
     const struct fr_trace *t = o->e->trace;
-    fr_sv name = last_part(t->exception);
+    bool origin = o->e->line == t->origin_line && t->origin_line != t->last_line;
+    fr_sv name = last_part(origin ? t->origin_exception : t->exception);
     if (t->exception.n == 0 && t->kind == FR_TRACE_PYTHON) {
         return; /* cut off before its exception: it says who failed, not of what */
     }
@@ -198,8 +199,8 @@ static void classify(const struct fr_case *c, struct fr_obs *o)
     if (e->n_signals != 0 && !is_negated(e->text)) {
         by_signal(c, o);
     }
-    bool closes = e->trace != NULL && e->line == e->trace->last_line;
-    if (closes && is_one_of(last_part(e->trace->exception), wrappers)) {
+    bool closes = e->trace != NULL && (e->line == e->trace->last_line || e->line == e->trace->origin_line);
+    if (closes && e->line == e->trace->last_line && is_one_of(last_part(e->trace->exception), wrappers)) {
         o->meaning = o->meaning == FR_MEANS_CAUSE && o->signal >= 0 ? FR_MEANS_CAUSE : FR_MEANS_TEARDOWN;
         closes = false;
     } else if (closes && (o->meaning == FR_MEANS_NOTHING || o->failure < 0)) {

@@ -66,6 +66,8 @@ struct fr_trace {
     fr_sv exception;   /* "KeyError", "torch.OutOfMemoryError": type of the exception that ended it */
     fr_sv message;     /* its text, up to 1 KiB */
     fr_sv origin_exception, origin_message; /* first link of a chain, or the worker's inner one; empty when the same */
+    fr_sv origin_text;                      /* its exception line as peeled */
+    uint64_t origin_line, origin_offset;    /* 0 when there is none */
     fr_sv file, func;  /* innermost frame outside installed packages, else the innermost frame */
     int32_t line;
     fr_sv library;     /* package of the innermost frame: torch, datasets, ...; empty for user code */
