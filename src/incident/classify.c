@@ -144,6 +144,9 @@ static bool went_on(const struct fr_case *c, const struct fr_obs *o)
     const struct fr_failure *f = o->failure >= 0 ? &c->lib->failures[o->failure] : NULL;
     bool decided = o->e->is_kernel || o->e->fact == FR_FACT_SCHEDULER || o->e->fact == FR_FACT_OOM_KILL ||
                    (f != NULL && f->weight >= 90);
+    for (const char *const *tag = f != NULL ? f->tags : NULL; tag != NULL && *tag != NULL; tag++) {
+        decided |= strcmp(*tag, "silent-fallback") == 0; /* that it goes on, on the wrong device, is the failure */
+    }
     bool restarted = c->src_restart[o->src] > o->e->last_line;
     return !decided && !restarted && s->metric_tail[2] > o->e->last_line;
 }

@@ -65,7 +65,8 @@ static const struct fr_obs *first_complaint(const struct fr_case *c)
         if (o->attempt != c->attempt || o->meaning != FR_MEANS_SYMPTOM || o->recovered || quiet) {
             continue;
         }
-        if (first == NULL || (o->began != FR_TIME_NONE && first->began != FR_TIME_NONE && o->began < first->began && o->src == first->src)) {
+        bool timed = first != NULL && o->began != FR_TIME_NONE && first->began != FR_TIME_NONE && o->src == first->src;
+        if (first == NULL || (timed && o->began + o->slack < first->began - first->slack)) {
             first = o;
         }
     }
