@@ -38,6 +38,7 @@ enum {
     FR_POINT_OVERFLOW = 1 << 2, /* an optimizer step was skipped for an overflow; LOSS_SCALE is what it was lowered to */
     FR_POINT_AT_MINIMUM = 1 << 3, /* the program says the scale cannot go lower */
     FR_POINT_SUMMARY = 1 << 4,  /* averages at the end of a run: no point of a series */
+    FR_POINT_SKIPPED_SUM = 1 << 6, /* SKIPPED counts from the start of the run, not since the last line */
     FR_POINT_HEADER = 1 << 5    /* only says which step the following lines belong to */
 };
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NaN, inf, left out, exactly zero. The first three need no statistic: one such value is a finding, and whether it is fatal
- * is said by `terminal` and by the good points that follow. A NaN after an inf is the same trouble: an inf run stays open.
- * Zero: a loss that falls to 0 from at least 0.05 within three points and stays there (three exact zeros, or one when the
- * loss was >= 1 or the gradient is not finite), or that is 0 from the first line on (five). A loss that fades to 0.0000 in
- * print, as classifiers late in training do, comes from below 0.05 and is none. */
+/* NaN, inf, left out, exactly zero. The first three need no statistic: one such value is a
+ * finding, and whether it is fatal is said by `terminal` and by the good points that follow. A
+ * NaN after an inf is the same trouble: an inf run stays open.
+ * Zero: a loss that falls to 0 from
+ * at least 0.05 within three points and stays there (three exact zeros, or one when the loss was
+ * >= 1 or the gradient is not finite), or that is 0 from the first line on (five). A loss that
+ * fades to 0.0000 in print, as classifiers late in training do, comes from below 0.05 and is
+ * none. A gradient norm of exactly 0 on the last five lines (or all five and more) is one too,
+ * where no optimizer step was skipped. */
 #include <math.h>
 
 #include "series/lane.h"
@@ -40,16 +44,19 @@ void fr_bad_good(struct fr_lane *l)
 
 static const char *what(int which)
 {
-    return which == 0 ? "not a number" : which == 1 ? "infinite" : "left out of the line, which this program does when it is not a number";
+    return which == 0   ? "not a number"
+           : which == 1 ? "infinite"
+                        : "left out of the line, which this program does when it is not a number";
 }
 
 static void report(struct fr_series *s, struct fr_lane *l, int which, bool first, bool open)
 {
     const struct fr_bad_run *b = &l->bad[which];
     uint32_t n = first ? b->n_first : b->n_run;
-    struct fr_pending *f = fr_pend(s, l, (enum fr_finding_kind)kinds[which], first ? b->first : b->run, n, open, "%s is %s on %u line%s%s",
-                                   fr_metric_name((enum fr_metric)l->metric), what(which), n, n == 1 ? "" : "s",
-                                   open ? " and stays so to the end" : ", then finite again");
+    struct fr_pending *f = fr_pend(
+        s, l, (enum fr_finding_kind)kinds[which], first ? b->first : b->run, n, open,
+        "%s is %s on %u line%s%s", fr_metric_name((enum fr_metric)l->metric), what(which), n,
+        n == 1 ? "" : "s", open ? " and stays so to the end" : ", then finite again");
     if (f != NULL) {
         f->last_line = first ? b->last_first : b->last_run;
         f->good_then = first ? b->good_first : b->good_run;
@@ -88,10 +95,13 @@ static void remember(struct fr_lane *l, double v)
     l->before_n += l->before_n < 3;
 }
 
-void fr_zero_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at, double v)
+void fr_zero_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at,
+                 double v)
 {
-    /* the fall may pass a tiny value first: from 12.2 to 1.8e-06 to 0.0 the trouble begins at 1.8e-06 */
-    bool zero = v == 0, fell = v > 0 && l->before_n != 0 && l->before[0] >= 0.5 && v < 1e-3 * l->before[0];
+    /* the fall may pass a tiny value first: from 12.2 to 1.8e-06 to 0.0 the trouble begins at
+     * 1.8e-06 */
+    bool zero = v == 0,
+         fell = v > 0 && l->before_n != 0 && l->before[0] >= 0.5 && v < 1e-3 * l->before[0];
     bool stays = l->zero_n != 0 && v >= 0 && v < 1e-3 * l->zero_base;
     if (!zero && !fell && !stays) {
         if (l->zero_n != 0) {
@@ -118,19 +128,44 @@ void fr_zero_close(struct fr_series *s, struct fr_group *g, struct fr_lane *l, b
     if (l->rl || exact == 0) {
         return;
     }
-    bool found = isnan(l->zero_base) ? exact >= 5 || (exact >= 2 && grad_bad)
-                                     : (exact >= 3 && l->zero_base >= 0.05) || (at_end && (l->zero_base >= 1 || (grad_bad && l->zero_base > 0)));
+    bool found = isnan(l->zero_base)
+                     ? exact >= 5 || (exact >= 2 && grad_bad)
+                     : (exact >= 3 && l->zero_base >= 0.05) ||
+                           (at_end && (l->zero_base >= 1 || (grad_bad && l->zero_base > 0)));
     if (!found || (isnan(l->zero_base) && !at_end)) {
         return;
     }
     struct fr_pending *f;
     if (isnan(l->zero_base)) {
-        f = fr_pend(s, l, FR_FINDING_ZERO, l->zero, n, at_end, "loss is exactly 0 on all %u lines", exact);
+        f = fr_pend(s, l, FR_FINDING_ZERO, l->zero, n, at_end, "loss is exactly 0 on all %u lines",
+                    exact);
     } else {
-        f = fr_pend(s, l, FR_FINDING_ZERO, l->zero, n, at_end, "loss fell from %.4g to exactly 0 within three points: %u lines%s", l->zero_base,
-                    n, grad_bad ? ", with a gradient norm that is not finite" : "");
+        f = fr_pend(s, l, FR_FINDING_ZERO, l->zero, n, at_end,
+                    "loss fell from %.4g to exactly 0 within three points: %u lines%s",
+                    l->zero_base, n, grad_bad ? ", with a gradient norm that is not finite" : "");
     }
     if (f != NULL) {
         f->last_line = l->zero_line;
     }
+}
+
+void fr_norm_zero_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
+{
+    if (v != 0 || (at->point->flags & FR_POINT_OVERFLOW) != 0 ||
+        (fr_point_has(at->point, FR_METRIC_SKIPPED) && at->point->value[FR_METRIC_SKIPPED] > 0)) {
+        l->zero_n = 0;
+        return;
+    }
+    if (l->zero_n++ == 0) {
+        l->zero = fr_mark_take(s, l->zero, at, v, l->good_step, l->typical);
+    }
+}
+
+void fr_norm_zero_close(struct fr_series *s, struct fr_lane *l, bool at_end)
+{
+    if (at_end && l->zero_n >= 5 && !l->rl) {
+        fr_pend(s, l, FR_FINDING_ZERO, l->zero, l->zero_n, true,
+                "gradient norm is exactly 0 on %u lines: nothing is learnt", l->zero_n);
+    }
+    l->zero_n = 0;
 }

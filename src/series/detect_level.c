@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A level opens when a value passes a limit over the baseline (median and robust sigma of the last 16 good values), closes
- * when three values in a row are back below half way, and is judged when it closes or the series ends. Where normal values
- * keep coming in between (more than one in four), it is a mixture and no level: the baseline learns it.
- *   loss       limit: median + max(8 sigma, 25 %), and half a range over the largest, with 8 or more points before; median + max(6 x
- *              range, 40 %) with 4-7; +40 % over two or three, 1 or more, that agree within 1 %; four-fold and >= 8 over a single one below 6 (a
+/* A level opens when a value passes a limit over the baseline (median and robust sigma of the last
+ * 16 good values), closes when three values in a row are back below half way, and is judged when it
+ * closes or the series ends. Where normal values keep coming in between (more than one in four), it
+ * is a mixture and no level: the baseline learns it.
+ *   loss       limit: median + max(8 sigma, 25 %), and half a range over the largest, with 8 or
+ *              more points before; median + max(6 x range, 40 %) with 4-7; +40 % over two or three,
+ *              1 or more, that agree within 1 %; four-fold and >= 8 over a single one below 6 (a
  *              pretrained model that answers like an untrained one after its first update).
- *              JUMP: at least 1.4 x and 6 sigma, held to the end for >= 3 points (4 where only two or three came before, 1 after a single
- *              one, 2 at double and 10 sigma, 1 at five-fold and 30 sigma) and all over the limit if fewer than 5, for longer than twice any spike before, or for >= 20 points
- *              if it ended. From a base below 0.1: by 0.5, or ten-fold for 8 points.
+ *              JUMP: at least 1.4 x and 6 sigma, held to the end for >= 3 points (4 where only two or
+ *              three came before, 1 after a single one, 2 at double and 10 sigma, 1 at five-fold
+ *              and 30 sigma) and all over the limit if fewer than 5, for longer than twice any
+ *              spike before, or for >= 20 points if it ended. From a base below 0.1: by 0.5, or
+ *              ten-fold for 8 points.
  *              SPIKE: anything shorter that recovered, of 1.5 x or 10 sigma.
- *   grad_norm  limit: 20 x median and 5 x the largest of the ring, at least 10, with 4 or more points before.
- *              EXPLODE: >= 3 points with a peak of 100 x, or >= 10 points, or a NaN / inf followed while it was open. */
+ *   grad_norm  limit: 20 x median and 5 x the largest of the ring, at least 10, with 4 or more
+ *              points before.
+ *              EXPLODE: >= 3 points with a peak of 100 x, or >= 10 points, or a
+ *              NaN or inf followed while it was open.
+ *   aux_loss   limit: 4 x median and 2 x the largest, at least 0.5, with 2 or more points
+ *              before.
+ *              EXPLODE: held to the end for >= 3 points with a peak of 10 x. */
 #include <math.h>
 
 #include "series/lane.h"
@@ -51,6 +60,8 @@ void fr_level_limit(struct fr_lane *l)
         l->limit = loss_limit(l, low, high);
     } else if (l->metric == FR_METRIC_GRAD_NORM && l->ring_n >= 4) {
         l->limit = fmax(fmax(20 * l->typical, 5 * high), 10);
+    } else if (l->metric == FR_METRIC_AUX_LOSS && l->ring_n >= 2) {
+        l->limit = fmax(fmax(4 * l->typical, 2 * high), 0.5);
     }
 }
 
@@ -107,7 +118,8 @@ bool fr_level_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at
 static bool is_jump(const struct fr_lane *l, bool held)
 {
     const struct fr_shift *h = &l->level;
-    double over = h->sum / h->n_high - h->base, size = fmax(fabs(h->base), 1e-9), sigma = fmax(l->spread, 0.005 * size);
+    double over = h->sum / h->n_high - h->base, size = fmax(fabs(h->base), 1e-9),
+           sigma = fmax(l->spread, 0.005 * size);
     unsigned before = h->n_before;
     if (over < 0.4 * size || over < 6 * sigma) {
         return false;
@@ -137,15 +149,20 @@ static void close_loss(struct fr_series *s, struct fr_lane *l, bool held)
     double mean = h->sum / h->n_high, sigma = fmax(l->spread, 0.005 * fabs(h->base));
     struct fr_pending *f = NULL;
     if (is_jump(l, held)) {
-        f = fr_pend(s, l, FR_FINDING_JUMP, h->mark, h->n_high, held, "loss went from %.4g to %.4g in one point (%.1f x, %.0f sigma of the last %u) and %s",
-                    h->base, h->mark != NULL ? h->mark->value : mean, mean / h->base, (mean - h->base) / sigma, h->n_before,
-                    held ? "stayed there" : "stayed for long");
+        f = fr_pend(
+            s, l, FR_FINDING_JUMP, h->mark, h->n_high, held,
+            "loss went from %.4g to %.4g in one point (%.1f x, %.0f sigma of the last %u) and %s",
+            h->base, h->mark != NULL ? h->mark->value : mean, mean / h->base,
+            (mean - h->base) / sigma, h->n_before, held ? "stayed there" : "stayed for long");
         l->level.found = held;
-    } else if (!held && l->n_spikes < FR_HARMLESS_MAX && h->peak - h->base >= fmax(0.5 * fabs(h->base), 10 * sigma)) {
+    } else if (!held && l->n_spikes < FR_HARMLESS_MAX &&
+               h->peak - h->base >= fmax(0.5 * fabs(h->base), 10 * sigma)) {
         l->n_spikes++;
-        f = fr_pend(s, l, FR_FINDING_SPIKE, h->mark, h->n_high, false, "loss rose from %.4g to %.4g for %u point%s and came back", h->base, h->peak,
+        f = fr_pend(s, l, FR_FINDING_SPIKE, h->mark, h->n_high, false,
+                    "loss rose from %.4g to %.4g for %u point%s and came back", h->base, h->peak,
                     h->n_high, h->n_high == 1 ? "" : "s");
-        fr_pend(s, l, FR_FINDING_RECOVERED, h->recovery, 0, false, "loss is back at its level after a spike to %.4g", h->peak);
+        fr_pend(s, l, FR_FINDING_RECOVERED, h->recovery, 0, false,
+                "loss is back at its level after a spike to %.4g", h->peak);
     }
     if (f != NULL) {
         f->last_line = h->last_line;
@@ -155,14 +172,21 @@ static void close_loss(struct fr_series *s, struct fr_lane *l, bool held)
 static void close_grad(struct fr_series *s, struct fr_lane *l, bool held)
 {
     struct fr_shift *h = &l->level;
-    bool exploded = h->broke || (h->n_high >= 3 && h->peak >= 100 * h->base) || h->n_high >= 10;
+    bool aux = l->metric == FR_METRIC_AUX_LOSS;
+    const char *name = aux ? "auxiliary loss" : "gradient norm";
+    bool exploded = aux ? held && !l->rl && h->n_high >= 3 && h->peak >= 10 * h->base
+                        : h->broke || (h->n_high >= 3 && h->peak >= 100 * h->base) ||
+                              h->n_high >= 10;
     struct fr_pending *f = NULL;
     if (exploded) {
-        f = fr_pend(s, l, FR_FINDING_EXPLODE, h->mark, h->n_high, held, "gradient norm rose from a median of %.4g to %.4g (%.0f x) for %u point%s%s", h->base,
-                    h->peak, h->peak / h->base, h->n_high, h->n_high == 1 ? "" : "s", h->broke ? ", then was not finite" : "");
-    } else if (!held && l->n_spikes < FR_HARMLESS_MAX) {
+        f = fr_pend(s, l, FR_FINDING_EXPLODE, h->mark, h->n_high, held,
+                    "%s rose from a median of %.4g to %.4g (%.0f x) for %u point%s%s", name,
+                    h->base, h->peak, h->peak / h->base, h->n_high, h->n_high == 1 ? "" : "s",
+                    h->broke ? ", then was not finite" : "");
+    } else if (!held && !aux && l->n_spikes < FR_HARMLESS_MAX) {
         l->n_spikes++;
-        f = fr_pend(s, l, FR_FINDING_SPIKE, h->mark, h->n_high, false, "gradient norm rose from %.4g to %.4g for %u point%s and came back", h->base,
+        f = fr_pend(s, l, FR_FINDING_SPIKE, h->mark, h->n_high, false,
+                    "%s rose from %.4g to %.4g for %u point%s and came back", name, h->base,
                     h->peak, h->n_high, h->n_high == 1 ? "" : "s");
     }
     if (f != NULL) {

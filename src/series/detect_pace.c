@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pace: step times, and throughput as time per item.
- *   DROP   a streak of points over the limit of the run so far (its 90 % quantile, at least 4 % over its median), broken by three points
- *          under it: >= 16 points (at the end 8, or 12 with less than 64 before) whose mean is 1.15 x the median and 3 sigma, or at the
- *          end 1.04 x and 8 sigma (from the quartiles). Single values count at most 1.5 x the median. Needs 16 points before. A changed batch
- *          starts anew.
- *          Shorter series: two to seven even steps (range <= 0.3 %), then at least three, each not shorter than the one before (0.5 %
+ *   DROP   a streak of points over the limit of the run so far (its 90 % quantile, at least 4 %
+ *          over its median), broken by three points under it: >= 16 points (at the end 8, or 12
+ *          with less than 64 before) whose mean is 1.15 x the median and 3 sigma, or at the end
+ *          1.04 x and 8 sigma (from the quartiles). Single values count at most 1.5 x the median.
+ *          Needs 16 points before. A changed batch starts anew.
+ *          Shorter series: two to seven even
+ *          steps (range <= 0.3 %), then at least three, each not shorter than the one before (0.5 %
  *          slack), up to the end, the last 1.04 to 1.6 x: a slow-down caught as it happens.
- *   SLOW   speakers of one dialect with >= 8 points each, three or more of them: the median of one is over 1.2 x the median of all, and its
- *          fastest quarter is slower than that too; at most a quarter of the speakers. */
+ *   STALL  no new step for 10 minutes and 20 x the usual time of the steps made (8 or more seen):
+ *          to the end of the source, or until it went on. Begins at the last line before.
+ *   SLOW   speakers of one dialect with >= 8 points each, three or more of them: the median of
+ *          one is over 1.2 x the median of all, and its fastest quarter is slower than that too;
+ *          at most a quarter of the speakers. */
 #include <math.h>
 
 #include "base/alloc.h"
@@ -15,7 +20,8 @@
 
 enum { CREEP_MAX = 64, WARM = 16 };
 
-/* Every k-th value of the run, k doubling when the store is full: the same points whatever the machine. */
+/* Every k-th value of the run, k doubling when the store is full: the same points whatever the
+ * machine. */
 static void keep(struct fr_pace *c, uint64_t n, double v)
 {
     if ((n & (c->keep_every - 1)) != 0) {
@@ -79,7 +85,8 @@ static void creep(struct fr_series *s, struct fr_lane *l, const struct fr_at *at
     c->creep_n++;
 }
 
-static struct fr_pace *begin(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
+static struct fr_pace *begin(struct fr_series *s, struct fr_lane *l, const struct fr_at *at,
+                             double v)
 {
     l->pace = fr_calloc(1, sizeof *l->pace);
     if (l->pace == NULL) {
@@ -117,7 +124,9 @@ void fr_pace_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at,
         c->clipped += fmin(v, 1.5 * c->middle);
         c->normal_run = 0;
         c->last_line = at->line;
-        if (c->n_slow % 64 == 0 && c->clipped < 1.04 * c->middle * c->n_slow) { /* the limit was too low: it came from few points */
+        if (c->n_slow % 64 == 0 &&
+            c->clipped <
+                1.04 * c->middle * c->n_slow) { /* the limit was too low: it came from few points */
             c->n_slow = c->normal_run = 0;
             learn(c);
         }
@@ -126,12 +135,14 @@ void fr_pace_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at,
     }
 }
 
-static void drop(struct fr_series *s, struct fr_lane *l, struct fr_mark *m, uint32_t n, double from, double to, bool at_end)
+static void drop(struct fr_series *s, struct fr_lane *l, struct fr_mark *m, uint32_t n, double from,
+                 double to, bool at_end)
 {
     bool inverse = l->metric == FR_METRIC_THROUGHPUT;
-    struct fr_pending *f = fr_pend(s, l, FR_FINDING_DROP, m, n, at_end, "%s from %.4g to %.4g (%.1f %% slower) for %u points",
-                                   inverse ? "throughput fell" : "step time rose", inverse ? 1 / from : from, inverse ? 1 / to : to,
-                                   100 * (to / from - 1), n);
+    struct fr_pending *f = fr_pend(
+        s, l, FR_FINDING_DROP, m, n, at_end, "%s from %.4g to %.4g (%.1f %% slower) for %u points",
+        inverse ? "throughput fell" : "step time rose", inverse ? 1 / from : from,
+        inverse ? 1 / to : to, 100 * (to / from - 1), n);
     if (f != NULL) {
         f->last_line = l->pace->last_line;
         f->mark.value = inverse ? 1 / f->mark.value : f->mark.value;
@@ -146,15 +157,17 @@ void fr_pace_close(struct fr_series *s, struct fr_lane *l, bool at_end)
         return;
     }
     uint32_t n = c->n_slow;
-    double mean = n != 0 ? c->sum / n : 0, robust = n != 0 ? c->clipped / n : 0, ratio = c->middle > 0 ? robust / c->middle : 0;
+    double mean = n != 0 ? c->sum / n : 0, robust = n != 0 ? c->clipped / n : 0,
+           ratio = c->middle > 0 ? robust / c->middle : 0;
     bool held = at_end && c->normal_run == 0;
     uint32_t enough = !held ? 16 : l->n_good - n >= 64 ? 8 : 12;
     c->n_slow = c->normal_run = 0;
     double over = robust - c->middle;
-    if (n >= enough && ((ratio >= 1.15 && over >= 3 * c->sigma) || (held && ratio >= 1.04 && over >= 8 * c->sigma))) {
+    if (n >= enough && ((ratio >= 1.15 && over >= 3 * c->sigma) ||
+                        (held && ratio >= 1.04 && over >= 8 * c->sigma))) {
         drop(s, l, c->slow, n, c->middle, mean, held);
-    } else if (at_end && !c->creep_dead && l->n_good <= CREEP_MAX && c->creep_n >= 3 && c->creep_last >= 1.04 * c->creep_base &&
-               c->creep_last <= 1.6 * c->creep_base) {
+    } else if (at_end && !c->creep_dead && l->n_good <= CREEP_MAX && c->creep_n >= 3 &&
+               c->creep_last >= 1.04 * c->creep_base && c->creep_last <= 1.6 * c->creep_base) {
         drop(s, l, c->creep, c->creep_n, c->creep_base, c->creep_last, true);
     }
     if (!at_end) {
@@ -162,6 +175,75 @@ void fr_pace_close(struct fr_series *s, struct fr_lane *l, bool at_end)
         if (c->keep_n >= WARM) {
             learn(c);
         }
+    }
+}
+
+enum { STALL_S = 600, STALL_TIMES = 20, STALLS_MAX = 8 };
+
+static void stall(struct fr_series *s, double gap, bool at_end)
+{
+    struct fr_lane *l = NULL;
+    for (unsigned d = 0; d < fr_dialects_count && l == NULL; d++) {
+        struct fr_group *g = s->groups[s->top.speaker][d];
+        for (unsigned m = 0; g != NULL && m < FR_METRIC_COUNT_ && l == NULL; m++) {
+            l = g->lanes[m];
+        }
+    }
+    if (l == NULL || s->n_stalls++ >= STALLS_MAX) {
+        return;
+    }
+    struct fr_pending *f = fr_pend(s, l, FR_FINDING_STALL, &s->top, 1, at_end,
+                                   "no step for %.0f s, where one takes %.3g s; %s", gap, s->pace_s,
+                                   at_end ? "the log goes on without one" : "then it went on");
+    if (f != NULL) {
+        f->metric = FR_METRIC_STEP_TIME;
+        f->last_line = s->top.line;
+        f->good_then = at_end ? l->n_good : 0;
+        f->mark.value = gap;
+        f->mark.baseline = s->pace_s;
+    }
+}
+
+static double seconds(const struct fr_when *from, const struct fr_when *to)
+{
+    return from->basis == to->basis && from->basis != FR_TIME_BASIS_NONE
+               ? (double)(to->ns - from->ns) / FR_NS_PER_S
+               : NAN;
+}
+
+static bool too_long(const struct fr_series *s, double gap, double steps)
+{
+    return s->n_paces >= 8 && gap >= STALL_S && gap >= STALL_TIMES * s->pace_s * steps;
+}
+
+void fr_clock_add(struct fr_series *s, const struct fr_at *at)
+{
+    int64_t steps = at->step - s->top_step;
+    double gap = seconds(&s->top_when, at->when);
+    if (steps <= 0 && s->top_step >= 0 && steps > -64) {
+        return;
+    }
+    if (steps > 0 && s->top_step >= 0 && gap >= 0 && gap < 1e9) {
+        if (too_long(s, gap, (double)steps)) {
+            stall(s, gap, false);
+        } else {
+            s->pace_s += (gap / (double)steps - s->pace_s) /
+                         (s->n_paces < 16 ? s->n_paces + 1 : 16);
+            s->n_paces++;
+        }
+    }
+    s->top_step = at->step;
+    s->top_when = *at->when;
+    struct fr_at brief = *at;
+    brief.text = fr_sv_head(at->text, 160); /* copied at every step */
+    fr_mark_take(s, &s->top, &brief, NAN, at->step, NAN);
+}
+
+void fr_clock_finish(struct fr_series *s)
+{
+    double gap = seconds(&s->top_when, &s->end_when);
+    if (s->top_step >= 0 && too_long(s, gap, 1)) {
+        stall(s, gap, true);
     }
 }
 
@@ -191,8 +273,10 @@ static void slow_rank(struct fr_series *s, unsigned d, enum fr_metric m)
         if (middle[i] <= 1.2 * usual || v[k / 4] <= usual) {
             continue;
         }
-        struct fr_pending *f = fr_pend(s, lanes[i], FR_FINDING_SLOW, lanes[i]->pace->begin, (uint32_t)lanes[i]->n, true,
-                                       "median %s %.4g against %.4g of all %u (%.2f x)", m == FR_METRIC_STEP_TIME ? "step time" : "time per item",
+        struct fr_pending *f = fr_pend(s, lanes[i], FR_FINDING_SLOW, lanes[i]->pace->begin,
+                                       (uint32_t)lanes[i]->n, true,
+                                       "median %s %.4g against %.4g of all %u (%.2f x)",
+                                       m == FR_METRIC_STEP_TIME ? "step time" : "time per item",
                                        middle[i], usual, n, middle[i] / usual);
         if (f != NULL) {
             f->mark.baseline = usual;

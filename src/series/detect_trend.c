@@ -1,27 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slow movements and standstill of a loss.
- *   DIVERGE  the exponential mean (1/16) ends at >= 1.5 x and 0.75 above its best (for 8 points), or at 10 x its best and twice its
- *            beginning (for 16, or 64 below 0.5; not below 0.1), and four mean absolute deviations above the best; it begins where the
- *            mean last left the best by 15 %. Or the series ends in three or more doublings in a row, by 20 x in all, to at least 1 and to no less than it began at.
- *            An evaluation loss diverges when it is 1.5 x and 2.0 above the best so far (as printed, or seen).
- *   PLATEAU  >= 30 points to the end within 1 % of ln(n) for a known number of classes or tokens n, their mean within 0.4 % and
- *            without a trend (first and last third differ by less than 0.15 %); or >= 13 points to the end that are the same to the last
- *            digit and at least 0.05 (smaller ones are cut off in print). */
+ *   DIVERGE  the exponential mean (1/16) ends at >= 1.5 x and 0.75 above its best (for 8 points),
+ *            or at 10 x its best and twice its beginning (for 16, or 64 below 0.5; not below 0.1),
+ *            and four mean absolute deviations above the best; it begins where the mean last left
+ *            the best by 15 %.
+ *            Or the series ends in a rise without a pause: three doublings and 20
+ *            x in all, or six points, 2 x in all and 1.5 x the largest of the 16 before; to at
+ *            least 1 and no less than it began at.
+ *            An evaluation loss diverges when it is 1.5 x and
+ *            2.0 above the best so far (as printed, or seen).
+ *   PLATEAU  (loss) >= 12 points to the end within 0.1 % of ln(n), or >= 30 points to the end
+ *            within 1 % of ln(n) for a known number of classes or tokens n, their mean within
+ *            0.4 % and without a trend (first and last third differ by less than 0.15 %); or >=
+ *            13 points to the end that are the same to the last digit and at least 0.05 (smaller
+ *            ones are cut off in print).
+ *            (accuracy) all points within 3 % of 1/n: 12 for n = 10,
+ *            20, 100, and 100 for n = 2. */
 #include <math.h>
 
 #include "series/lane.h"
 
-/* ln of common vocabulary and class counts, ascending. 2 and 3 are left out: 0.69 is a usual value of many losses. */
+/* ln of common vocabulary and class counts, ascending. 2 and 3 are left out: 0.69 is a usual
+ * value of many losses. */
 static const struct {
     double ln;
     int n;
 } uniform[] = {
-    {2.302585, 10},     {2.995732, 20},      {3.912023, 50},      {4.60517, 100},     {4.615121, 101},   {5.298317, 200},
-    {5.545177, 256},    {6.907755, 1000},    {9.991636, 21841},   {10.308953, 30000}, {10.326268, 30522}, {10.373491, 32000},
-    {10.373554, 32002}, {10.397208, 32768},  {10.46310, 35000},   {10.596635, 40000}, {10.74893, 46595},  {10.799576, 49152},
-    {10.824905, 50257}, {10.825761, 50300},  {10.825840, 50304},  {10.828302, 50432}, {10.843497, 51200}, {11.082527, 65024},
-    {11.090355, 65536}, {11.514925, 100277}, {11.516886, 100480}, {11.541484, 102400}, {11.76173, 128000}, {11.763684, 128256},
-    {11.769, 129280},   {11.931014, 151643}, {11.93094, 151665},  {11.931214, 151936}, {11.933312, 152064}, {12.206073, 200000},
+    {2.302585, 10},     {2.995732, 20},      {3.912023, 50},      {4.60517, 100},
+    {4.615121, 101},    {5.298317, 200},     {5.545177, 256},     {6.907755, 1000},
+    {9.991636, 21841},  {10.308953, 30000},  {10.326268, 30522},  {10.373491, 32000},
+    {10.373554, 32002}, {10.397208, 32768},  {10.46310, 35000},   {10.596635, 40000},
+    {10.74893, 46595},  {10.799576, 49152},  {10.824905, 50257},  {10.825761, 50300},
+    {10.825840, 50304}, {10.828302, 50432},  {10.843497, 51200},  {11.082527, 65024},
+    {11.090355, 65536}, {11.514925, 100277}, {11.516886, 100480}, {11.541484, 102400},
+    {11.76173, 128000}, {11.763684, 128256}, {11.769, 129280},    {11.931014, 151643},
+    {11.93094, 151665}, {11.931214, 151936}, {11.933312, 152064}, {12.206073, 200000},
     {12.427, 250002},   {12.429220, 250880}, {12.453, 256000},
 };
 
@@ -43,7 +56,7 @@ static const double *near_uniform(double v)
 static void flat_start(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
 {
     const double *u = near_uniform(v);
-    l->flat_n = 0;
+    l->flat_n = l->narrow_n = 0;
     if (u == NULL) {
         return;
     }
@@ -51,6 +64,10 @@ static void flat_start(struct fr_series *s, struct fr_lane *l, const struct fr_a
     l->flat = fr_mark_take(s, l->flat, at, v, l->good_step, *u);
     l->flat_n = 1;
     l->flat_head = l->flat_tail = v;
+    l->narrow_n = fabs(v - *u) <= 0.001 * *u;
+    if (l->narrow_n != 0) {
+        l->narrow = fr_mark_take(s, l->narrow, at, v, l->good_step, *u);
+    }
 }
 
 void fr_flat_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
@@ -74,6 +91,11 @@ void fr_flat_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at,
         return;
     }
     l->flat_n++;
+    if (fabs(v - l->flat_at) > 0.001 * l->flat_at) {
+        l->narrow_n = 0;
+    } else if (l->narrow_n++ == 0) {
+        l->narrow = fr_mark_take(s, l->narrow, at, v, l->good_step, l->flat_at);
+    }
     l->flat_head += l->flat_n <= 16 ? v : 0;
     l->flat_tail += (v - l->flat_tail) / 16;
 }
@@ -90,30 +112,69 @@ static int uniform_count(double ln)
 
 void fr_flat_close(struct fr_series *s, struct fr_lane *l, bool at_end)
 {
-    uint32_t n = l->flat_n, same = l->same_n;
-    l->flat_n = l->same_n = 0;
+    uint32_t n = l->flat_n, same = l->same_n, narrow = l->narrow_n;
+    l->flat_n = l->same_n = l->narrow_n = 0;
     if (!at_end || l->rl || l->bar) {
         return;
     }
     double head = l->flat_head / 16, tail = l->flat_tail, middle = (head + tail) / 2;
-    if (n >= 30 && fabs(middle - l->flat_at) <= 0.004 * l->flat_at && fabs(head - tail) <= 0.0015 * l->flat_at) {
-        fr_pend(s, l, FR_FINDING_PLATEAU, l->flat, n, true, "loss stays at %.4g, which is ln(%d) = %.4g, for %u points: the output is uniform", middle,
-                uniform_count(l->flat_at), l->flat_at, n);
+    if (n >= 30 && fabs(middle - l->flat_at) <= 0.004 * l->flat_at &&
+        fabs(head - tail) <= 0.0015 * l->flat_at) {
+        fr_pend(s, l, FR_FINDING_PLATEAU, l->flat, n, true,
+                "loss stays at %.4g, which is ln(%d) = %.4g, for %u points: the output is uniform",
+                middle, uniform_count(l->flat_at), l->flat_at, n);
+    } else if (narrow >= 12) {
+        fr_pend(s, l, FR_FINDING_PLATEAU, l->narrow, narrow, true,
+                "loss stays within 0.1 %% of ln(%d) = %.4g for %u points: the output is uniform",
+                uniform_count(l->flat_at), l->flat_at, narrow);
     } else if (same >= 12 && fabs(l->same_at) >= 0.05) {
-        fr_pend(s, l, FR_FINDING_PLATEAU, l->same, same, true, "loss is %.6g to the last digit on %u lines in a row", l->same_at, same + 1);
+        fr_pend(s, l, FR_FINDING_PLATEAU, l->same, same, true,
+                "loss is %.6g to the last digit on %u lines in a row", l->same_at, same + 1);
     }
 }
 
-/* Short series can end before any mean means something: 0.5, 4, 60, 900. */
+/* A rise that never pauses. Short series can end before any mean means something: 0.5, 4, 60,
+ * 900. */
 static void growth(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
 {
     double last = l->growth_last;
     l->growth_last = v;
-    if (!(last > 0 && v >= 2 * last)) {
-        l->growth_n = 0;
-    } else if (l->growth_n++ == 0) {
-        l->growth = fr_mark_take(s, l->growth, at, v, l->good_step, last);
+    if (!(last > 0 && v > last)) {
+        l->growth_n = l->doubled_n = 0;
+        return;
     }
+    l->doubled_n = v >= 2 * last ? l->doubled_n + 1 : 0;
+    if (l->growth_n++ == 0) {
+        l->growth_from = last;
+        l->growth_over = last;
+        for (unsigned i = 0; i < l->ring_n; i++) {
+            l->growth_over = l->ring[i] > l->growth_over ? l->ring[i] : l->growth_over;
+        }
+    }
+    if (l->growth_n <= 3 &&
+        (l->doubled_n == 1 ||
+         (l->growth_n == 3 && l->doubled_n == 0))) { /* noise rises twice all the time */
+        l->growth = fr_mark_take(s, l->growth, at, v, l->good_step, l->growth_from);
+    }
+}
+
+bool fr_growth_close(struct fr_series *s, struct fr_lane *l, bool at_end)
+{
+    double from = l->growth_from, to = l->growth_last;
+    uint32_t n = l->growth_n, doubled = l->doubled_n;
+    l->growth_n = l->doubled_n = 0;
+    l->growth_last = 0;
+    if (!at_end || l->rl || l->growth == NULL || to < 1 || to < l->begin_sum / 5) {
+        return false;
+    }
+    if (!(doubled >= 3 && to >= 20 * from) &&
+        !(n >= 6 && to >= 2 * from && to >= 1.5 * l->growth_over)) {
+        return false;
+    }
+    fr_pend(s, l, FR_FINDING_DIVERGE, l->growth, n, true,
+            "loss rose on each of the last %u points, from %.4g to %.4g (%.1f x)", n, from, to,
+            to / from);
+    return true;
 }
 
 void fr_trend_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
@@ -152,14 +213,6 @@ void fr_trend_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at
 void fr_trend_close(struct fr_series *s, struct fr_lane *l, bool at_end)
 {
     bool rising = l->rising;
-    if (at_end && !l->rl && l->growth_n >= 3 && l->growth != NULL && l->growth_last >= 20 * l->growth->baseline && l->growth_last >= 1 &&
-        l->growth_last >= l->begin_sum / 5 && !l->level.found) {
-        fr_pend(s, l, FR_FINDING_DIVERGE, l->growth, l->growth_n, true, "loss more than doubled %u times in a row, from %.4g to %.4g", l->growth_n,
-                l->growth->baseline, l->growth_last);
-        rising = false;
-    }
-    l->growth_n = 0;
-    l->growth_last = 0;
     double best = l->best, end = l->smooth, over = end - best, deviation = l->rise_deviation;
     uint64_t n = l->n_trend, since = n - l->rise_n;
     l->rising = false;
@@ -169,11 +222,14 @@ void fr_trend_close(struct fr_series *s, struct fr_lane *l, bool at_end)
         return;
     }
     bool apart = end >= 1.5 * best && over >= 0.75 && since >= 8;
-    bool far = end >= 10 * best && end >= 0.1 && end >= 2 * l->begin_sum / 5 && since >= (end >= 0.5 ? 16u : 64u);
+    bool far = end >= 10 * best && end >= 0.1 && end >= 2 * l->begin_sum / 5 &&
+               since >= (end >= 0.5 ? 16u : 64u);
     if (best <= 0 || over < 4 * deviation || (!apart && !far)) {
         return;
     }
-    fr_pend(s, l, FR_FINDING_DIVERGE, l->rise, 0, at_end, "the loss's running mean rose from its best %.4g to %.4g (%.1f x)", best, end, end / best);
+    fr_pend(s, l, FR_FINDING_DIVERGE, l->rise, 0, at_end,
+            "the loss's running mean rose from its best %.4g to %.4g (%.1f x)", best, end,
+            end / best);
 }
 
 void fr_eval_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
@@ -194,8 +250,40 @@ void fr_eval_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at,
 void fr_eval_close(struct fr_series *s, struct fr_lane *l, bool at_end)
 {
     if (l->rising && l->rise != NULL) {
-        fr_pend(s, l, FR_FINDING_DIVERGE, l->rise, 1, at_end, "evaluation loss is %.4g against a best of %.4g (%.1f x)", l->rise->value,
+        fr_pend(s, l, FR_FINDING_DIVERGE, l->rise, 1, at_end,
+                "evaluation loss is %.4g against a best of %.4g (%.1f x)", l->rise->value,
                 l->rise->baseline, l->rise->value / l->rise->baseline);
     }
     l->rising = false;
+}
+
+static double chance_near(double v)
+{
+    static const double levels[] = {0.5, 0.1, 0.05, 0.01};
+    for (unsigned i = 0; i < sizeof levels / sizeof *levels; i++) {
+        if (fabs(v - levels[i]) <= 0.03 * levels[i]) {
+            return levels[i];
+        }
+    }
+    return 0;
+}
+
+void fr_chance_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
+{
+    double level = chance_near(v > 1 ? v / 100 : v);
+    if (l->n_good == 1 && level != 0) {
+        l->flat_at = level;
+        l->flat = fr_mark_take(s, l->flat, at, v, -1, level);
+    }
+    l->flat_n += level != 0 && level == l->flat_at;
+}
+
+void fr_chance_close(struct fr_series *s, struct fr_lane *l, bool at_end)
+{
+    uint64_t need = (l->flat_at == 0.5 ? 100 : 12) * (l->bar ? 25 : 1);
+    if (at_end && !l->rl && l->flat_at > 0 && l->flat_n == l->n_good && l->flat_n >= need) {
+        fr_pend(s, l, FR_FINDING_PLATEAU, l->flat, l->flat_n, true,
+                "accuracy stays within 3 %% of %.2g, which is chance, on all %u points", l->flat_at,
+                l->flat_n);
+    }
 }

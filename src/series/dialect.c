@@ -16,7 +16,8 @@ const unsigned fr_dialects_count = sizeof fr_dialects / sizeof *fr_dialects;
 
 bool fr_point_parse(fr_sv text, uint64_t dialects, struct fr_point *ret)
 {
-    if (text.n > FR_POINT_LINE_MAX) { /* a dumped batch is no metric line, and must not cost like one */
+    if (text.n >
+        FR_POINT_LINE_MAX) { /* a dumped batch is no metric line, and must not cost like one */
         return false;
     }
     /* a bar that was redrawn in place: the last state counts */

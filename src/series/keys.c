@@ -7,7 +7,7 @@ struct named {
     struct fr_mkey means;
 };
 #define L(name, metric) {name, {1 + FR_METRIC_##metric, false, 1.0f}}
-#define R(name, metric) {name, {1 + FR_METRIC_##metric, true, 1.0f}} /* reinforcement or preference training */
+#define R(name, metric) {name, {1 + FR_METRIC_##metric, true, 1.0f}} /* RL */
 #define MS(name, metric) {name, {1 + FR_METRIC_##metric, false, 1e-3f}}
 #define K(name, role) {name, {FR_MKEY_##role, false, 1.0f}}
 #define KR(name, role) {name, {FR_MKEY_##role, true, 1.0f}}
@@ -196,7 +196,8 @@ struct fr_mkey fr_mkey_find(fr_sv key)
     if (key.n < sizeof by_len / sizeof *by_len) {
         const struct named *v = by_len[key.n].v;
         for (unsigned i = 0; i < by_len[key.n].n; i++) {
-            if (v[i].name[0] == key.p[0] && v[i].name[key.n - 1] == key.p[key.n - 1] && memcmp(v[i].name, key.p, key.n) == 0) {
+            if (v[i].name[0] == key.p[0] && v[i].name[key.n - 1] == key.p[key.n - 1] &&
+                memcmp(v[i].name, key.p, key.n) == 0) {
                 return v[i].means;
             }
         }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keys: what the names on metric lines mean. One table for all dialects, so a name never means two things. */
+/* keys: what the names on metric lines mean. One table for all dialects, so a name never means
+ * two things. */
 #ifndef FR_SERIES_KEYS_H
 #define FR_SERIES_KEYS_H
 
@@ -19,11 +20,11 @@ enum fr_mkey_role {
 };
 struct fr_mkey {
     uint8_t role;
-    bool rl;      /* a line with it belongs to reinforcement or preference training: a loss of 0 is fine there */
+    bool rl;      /* its line is of reinforcement or preference training: a loss of 0 is fine */
     float factor; /* to our unit */
 };
 
-/* Exact match after an optional "train/" or "train_" was dropped for unknown names. role 0 = unknown. */
+/* Exact match. role 0 = unknown. */
 struct fr_mkey fr_mkey_find(fr_sv key);
 
 /* Puts one key and its value into the point. False when the key means nothing to us. */

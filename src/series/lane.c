@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane: what every value goes through. The hot path is a handful of compares and adds; statistics that cost (a median of the
- * ring) are refreshed every few points, and detectors are entered only when a value leaves the cached limit. */
+/* lane: what every value goes through. The hot path is a handful of compares and adds;
+ * statistics that cost (a median of the ring) are refreshed every few points, and detectors are
+ * entered only when a value leaves the cached limit. */
 #include "series/lane.h"
 
 #include <math.h>
@@ -10,8 +11,8 @@
 
 #include "base/alloc.h"
 
-struct fr_mark *fr_mark_take(struct fr_series *s, struct fr_mark *old, const struct fr_at *at, double value, int64_t good_step,
-                             double baseline)
+struct fr_mark *fr_mark_take(struct fr_series *s, struct fr_mark *old, const struct fr_at *at,
+                             double value, int64_t good_step, double baseline)
 {
     struct fr_mark *m = old;
     if (m == NULL) {
@@ -36,8 +37,9 @@ struct fr_mark *fr_mark_take(struct fr_series *s, struct fr_mark *old, const str
     return m;
 }
 
-struct fr_pending *fr_pend(struct fr_series *s, struct fr_lane *l, enum fr_finding_kind kind, const struct fr_mark *m, uint32_t n_bad,
-                           bool open, const char *note, ...)
+struct fr_pending *fr_pend(struct fr_series *s, struct fr_lane *l, enum fr_finding_kind kind,
+                           const struct fr_mark *m, uint32_t n_bad, bool open, const char *note,
+                           ...)
 {
     if (m == NULL || s->pending.n >= FR_PENDING_MAX) {
         return NULL;
@@ -73,7 +75,7 @@ double fr_median(double *v, unsigned n)
     if (n == 0) {
         return NAN;
     }
-    if (n <= FR_RING) { /* insertion sort: the common case, and qsort would cost more than the rest of a point */
+    if (n <= FR_RING) { /* the common case; qsort would cost more than the rest of a point */
         for (unsigned i = 1; i < n; i++) {
             double x = v[i];
             unsigned k = i;
@@ -113,8 +115,9 @@ static void push(struct fr_lane *l, double v)
     }
 }
 
-/* What lies over a level that was only a spike belongs to the noise: without it, a series that alternates between two
- * values would learn only the lower one and see a spike in every other point. */
+/* What lies over a level that was only a spike belongs to the noise: without it, a series that
+ * alternates between two values would learn only the lower one and see a spike in every other
+ * point. */
 void fr_lane_learn(struct fr_lane *l, double v, uint32_t times)
 {
     for (uint32_t i = 0; i < times && i < FR_RING / 2; i++) {
@@ -135,7 +138,8 @@ static void seen(struct fr_lane *l, const struct fr_at *at)
     }
 }
 
-static void good_loss(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at, double v)
+static void good_loss(struct fr_series *s, struct fr_group *g, struct fr_lane *l,
+                      const struct fr_at *at, double v)
 {
     s->good_losses++;
     if (l->rl) {
@@ -155,16 +159,29 @@ static void good_loss(struct fr_series *s, struct fr_group *g, struct fr_lane *l
     }
 }
 
-static void good(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at, double v)
+static void good(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at,
+                 double v)
 {
     switch (l->metric) {
     case FR_METRIC_LOSS:
         good_loss(s, g, l, at, v);
         break;
     case FR_METRIC_GRAD_NORM:
+        fr_norm_zero_add(s, l, at, v);
         if (!fr_level_add(s, l, at, v)) {
             push(l, v);
         }
+        break;
+    case FR_METRIC_AUX_LOSS:
+        if (!fr_level_add(s, l, at, v)) {
+            push(l, v);
+        }
+        break;
+    case FR_METRIC_ACCURACY:
+        fr_chance_add(s, l, at, v);
+        break;
+    case FR_METRIC_SKIPPED:
+        fr_skips_add(s, l, at, v);
         break;
     case FR_METRIC_STEP_TIME:
         fr_pace_add(s, l, at, v);
@@ -180,9 +197,11 @@ static void good(struct fr_series *s, struct fr_group *g, struct fr_lane *l, con
     }
 }
 
-void fr_lane_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at, double v)
+void fr_lane_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at,
+                 double v)
 {
-    bool repeat = at->step >= 0 && at->step == l->last_step && v == l->last; /* printed twice: by two loggers, or two ranks */
+    bool repeat = at->step >= 0 && at->step == l->last_step &&
+                  v == l->last; /* printed twice: by two loggers, or two ranks */
     seen(l, at);
     l->last = v;
     if (!isfinite(v)) {
@@ -197,7 +216,7 @@ void fr_lane_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, con
     if (l->bad_open) {
         fr_bad_good(l);
     }
-    if (!repeat) {
+    if (!repeat || l->metric == FR_METRIC_SKIPPED) {
         l->rl |= (at->point->flags & FR_POINT_RL) != 0;
         l->bar |= (at->point->flags & FR_POINT_BAR) != 0;
         good(s, g, l, at, v);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane: one metric of one speaker in one dialect, and what its detectors remember. Private to src/series.
- * Fixed size: a ring of the last good values, a few accumulators, and marks. A mark holds the line where a suspicion
- * began; it is taken from the series' pool when a suspicion starts, so a healthy lane has none. */
+/* lane: one metric of one speaker in one dialect, and what its detectors remember. Private to
+ * src/series. Fixed size: a ring of the last good values, a few accumulators, and marks. A mark
+ * holds the line where a suspicion began; it is taken from the series' pool when a suspicion
+ * starts, so a healthy lane has none. */
 #ifndef FR_SERIES_LANE_H
 #define FR_SERIES_LANE_H
 
@@ -16,8 +17,8 @@ enum {
     FR_DIALECTS_MAX = 64,
     FR_PENDING_MAX = 256,
     FR_HARMLESS_MAX = 4, /* spikes, and scale searches, per lane */
-    FR_PLAIN = 1 << FR_METRIC_LR | 1 << FR_METRIC_ACCURACY | 1 << FR_METRIC_REWARD | 1 << FR_METRIC_AUX_LOSS | 1 << FR_METRIC_SKIPPED |
-               1 << FR_METRIC_NAN_COUNT /* no detector but for NaN */
+    /* no detector but for NaN */
+    FR_PLAIN = 1 << FR_METRIC_LR | 1 << FR_METRIC_REWARD | 1 << FR_METRIC_NAN_COUNT
 };
 
 struct fr_mark {
@@ -42,14 +43,15 @@ struct fr_at {
 
 /* NaN, inf and left-out values: one machine each. */
 struct fr_bad_run {
-    struct fr_mark *first, *run; /* begin of the first run, and of the one that is open or was last */
+    struct fr_mark *first, *run; /* begin of the first run, and of the one open or last */
     uint32_t n_first, n_run, n_runs;
     uint64_t last_first, last_run;   /* their last lines */
     uint64_t good_first, good_run;   /* good points of the lane before their end */
     bool open;
 };
 
-/* A level shift upwards: open from the first value over the threshold until three values are normal again. */
+/* A level shift upwards: open from the first value over the threshold until three values are
+ * normal again. */
 struct fr_shift {
     struct fr_mark *mark, *recovery;
     double base, limit, close, sum, peak, low;
@@ -61,13 +63,23 @@ struct fr_shift {
     bool found; /* reported as a jump to the end: the trend need not say it again */
 };
 
-/* Step time (or time per item): a sample of the whole run, and the streak of slow points that is open. */
+/* Optimizer steps left out: a run in which none was made. */
+struct fr_skips {
+    struct fr_mark *mark;
+    double sum;             /* DeepSpeed's counter */
+    int64_t step;           /* of the last line */
+    uint64_t n, good_seen;
+    bool known;
+};
+
+/* Step time (or time per item): a sample of the whole run, and the streak of slow points that is
+ * open. */
 struct fr_pace {
     struct fr_mark *begin, *slow, *creep;
     double keep[FR_KEEP];
     uint64_t keep_every;
     uint8_t keep_n;
-    double middle, limit, sigma; /* median of the run; its 90 % quantile or 4 % over the median; robust sigma */
+    double middle, limit, sigma; /* median; 90 % quantile or 4 % over the median; robust sigma */
     double sum, clipped; /* of the streak; clipped: single values count at most 1.5 x the median */
     uint32_t n_slow, normal_run;
     uint64_t last_line;
@@ -97,22 +109,25 @@ struct fr_lane {
     int64_t first_step, last_step, good_step;
     double last;
     uint64_t last_line;
-    double typical, spread, limit; /* median and robust sigma of the ring; over `limit` a level opens */
+    double typical, spread, limit; /* median, robust sigma; over `limit` a level opens */
     double ring[FR_RING];
 
-    double smooth, deviation, best, begin_sum; /* exponential mean, mean absolute deviation, lowest mean, sum of the first five */
+    double smooth, deviation; /* exponential mean, and mean absolute deviation from it */
+    double best, begin_sum;   /* lowest mean; sum of the first five values */
     double rise_deviation;                     /* the deviation before the rise began */
     uint64_t n_trend, rise_n; /* points seen, and then */
     struct fr_mark *rise; /* where `smooth` last left `best` for good */
     bool rising;
 
-    struct fr_mark *growth; /* begin of a run of doublings */
-    uint32_t growth_n;
-    double growth_last;
+    struct fr_mark *growth; /* third point of a run of rising values */
+    uint32_t growth_n, doubled_n;
+    double growth_from, growth_last; /* value before the run; last value */
+    double growth_over;              /* largest value of the ring before it */
 
-    struct fr_mark *flat, *same; /* begin of the run near ln(n), and of identical values */
-    double flat_at, flat_head, flat_tail, same_at; /* flat_head: sum of the run's first 16; flat_tail: its exponential mean */
-    uint32_t flat_n, same_n;
+    struct fr_mark *flat, *narrow, *same; /* begin of the run near ln(n), very near it, of equals */
+    double flat_at, flat_head, flat_tail; /* ln(n); sum of the first 16; exponential mean */
+    double same_at;
+    uint32_t flat_n, same_n, narrow_n;
 
     struct fr_mark *zero; /* begin of the run of zeros */
     double zero_base;
@@ -127,6 +142,7 @@ struct fr_lane {
     union {
         struct fr_scale scale; /* LOSS_SCALE */
         struct fr_pace *pace;  /* STEP_TIME, THROUGHPUT */
+        struct fr_skips skips; /* SKIPPED */
     };
 };
 
@@ -134,13 +150,10 @@ struct fr_lane {
 struct fr_group {
     uint16_t speaker;
     uint8_t dialect;
-    int64_t step, max_step, interval; /* of the newest training point; interval between the last two */
+    int64_t step, max_step, interval; /* of the newest training point; between the last two */
     double epoch;
     int64_t batch;
     uint32_t restarts;
-    struct fr_when first_when, last_when;
-    double gap_longest_s, gap_typical_s; /* between points, where their time is known */
-    struct fr_mark *gap_mark;
     struct fr_lane *lanes[FR_METRIC_COUNT_];
 };
 
@@ -162,47 +175,76 @@ struct fr_series {
     struct fr_group *groups[FR_SPEAKERS_MAX][FR_DIALECTS_MAX];
     struct fr_mark *marks;
     FR_VEC(struct fr_pending) pending;
-    uint64_t points, good_losses; /* finite loss points of any lane: what "training goes on" means to the loss scale */
+    uint64_t points;
+    uint64_t good_losses; /* of any lane: what "training goes on" means to the loss scale */
     int64_t last_step, max_step;
     bool no_memory;
+
+    /* progress against the clock */
+    int64_t top_step;
+    struct fr_when top_when, end_when; /* of top_step, and the latest time the source knows */
+    double pace_s;                     /* seconds per step, exponential mean */
+    uint32_t n_paces, n_stalls;
+    struct fr_mark top;                /* the line of top_step */
 };
 
-/* A mark filled from `at`, reusing `old` when there is one; NULL without memory (flagged, the finding is lost). */
-struct fr_mark *fr_mark_take(struct fr_series *s, struct fr_mark *old, const struct fr_at *at, double value, int64_t good_step,
-                             double baseline);
+/* A mark filled from `at`, reusing `old` when there is one; NULL without memory (flagged, the
+ * finding is lost). */
+struct fr_mark *fr_mark_take(struct fr_series *s, struct fr_mark *old, const struct fr_at *at,
+                             double value, int64_t good_step, double baseline);
 
-/* Keeps a finding; it gets its final `terminal` and `n_after_good` at the end of the series. note: a printf format. */
-__attribute__((format(printf, 7, 8))) struct fr_pending *fr_pend(struct fr_series *s, struct fr_lane *l, enum fr_finding_kind kind,
-                                                                 const struct fr_mark *m, uint32_t n_bad, bool open, const char *note, ...);
+/* Keeps a finding; it gets its final `terminal` and `n_after_good` at the end of the series.
+ * note: a printf format. */
+__attribute__((format(printf, 7, 8))) struct fr_pending *
+fr_pend(struct fr_series *s, struct fr_lane *l, enum fr_finding_kind kind, const struct fr_mark *m,
+        uint32_t n_bad, bool open, const char *note, ...);
 
 double fr_median(double *v, unsigned n); /* reorders v */
 void fr_lane_baseline(struct fr_lane *l);
 void fr_lane_learn(struct fr_lane *l, double v, uint32_t times);
-void fr_lane_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at, double v);
+void fr_lane_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at,
+                 double v);
 void fr_lane_missing(struct fr_series *s, struct fr_lane *l, const struct fr_at *at);
 
-/* Detectors. *_add: a new point; *_close: at a restart (open = false) or at the end (open = true). */
-void fr_bad_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v, int which);
+/* Detectors. *_add: a new point; *_close: at a restart (open = false) or at the end (open =
+ * true). */
+void fr_bad_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v,
+                int which);
 void fr_bad_good(struct fr_lane *l);
 void fr_bad_finish(struct fr_series *s, struct fr_lane *l);
-void fr_zero_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at, double v);
+void fr_zero_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, const struct fr_at *at,
+                 double v);
 void fr_zero_close(struct fr_series *s, struct fr_group *g, struct fr_lane *l, bool at_end);
 
+void fr_norm_zero_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
+void fr_norm_zero_close(struct fr_series *s, struct fr_lane *l, bool at_end);
+
 void fr_level_limit(struct fr_lane *l);
-bool fr_level_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v); /* true: v is not normal */
+/* true: v is not normal */
+bool fr_level_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
 void fr_level_close(struct fr_series *s, struct fr_lane *l, bool at_end);
 void fr_trend_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
 void fr_trend_close(struct fr_series *s, struct fr_lane *l, bool at_end);
 void fr_flat_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
 void fr_flat_close(struct fr_series *s, struct fr_lane *l, bool at_end);
+/* true: found, so the jump in it need not be told */
+bool fr_growth_close(struct fr_series *s, struct fr_lane *l, bool at_end);
+void fr_chance_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
+void fr_chance_close(struct fr_series *s, struct fr_lane *l, bool at_end);
 void fr_eval_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
 
-void fr_scale_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v, bool has_value);
+void fr_scale_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v,
+                  bool has_value);
 void fr_scale_close(struct fr_series *s, struct fr_lane *l, bool at_end);
+
+void fr_skips_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
+void fr_skips_close(struct fr_series *s, struct fr_lane *l, bool at_end);
 
 void fr_pace_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
 void fr_pace_close(struct fr_series *s, struct fr_lane *l, bool at_end);
 void fr_eval_close(struct fr_series *s, struct fr_lane *l, bool at_end);
+void fr_clock_add(struct fr_series *s, const struct fr_at *at);
+void fr_clock_finish(struct fr_series *s);
 void fr_pace_finish(struct fr_series *s);
 
 #endif

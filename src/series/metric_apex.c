@@ -23,12 +23,17 @@ static bool parse(fr_sv text, struct fr_point *ret)
 
 static const char *const literals[] = {"reducing loss scale to ", NULL};
 static const struct fr_dialect_sample samples[] = {
-    {"Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 16384.0", "loss_scale=16384 skipped=1 overflow"},
-    {"Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 2.5e-309", "loss_scale=2.5e-309 skipped=1 overflow"},
+    {"Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 16384.0",
+     "loss_scale=16384 skipped=1 overflow"},
+    {"Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 2.5e-309",
+     "loss_scale=2.5e-309 skipped=1 overflow"},
     {"reducing loss scale to zero is not possible", ""},
     {NULL, NULL},
 };
 const struct fr_dialect fr_dialect_apex = {
-    .name = "apex", .summary = "apex amp gradient overflow lines",
-    .literals = literals, .parse = parse, .samples = samples,
+    .name = "apex",
+    .summary = "apex amp gradient overflow lines",
+    .literals = literals,
+    .parse = parse,
+    .samples = samples,
 };

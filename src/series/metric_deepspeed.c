@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DeepSpeed: step= and timer lines, and what the loss scaler says. An OVERFLOW line is a point of the loss scale whose value
- * is what the scale was lowered to; from == to is hysteresis above the minimum and a dead end at it. */
+/* DeepSpeed: step= and timer lines, and what the loss scaler says. An OVERFLOW line is a point
+ * of the loss scale whose value is what the scale was lowered to; from == to is hysteresis above
+ * the minimum and a dead end at it. */
 #include "series/keys.h"
 #include "series/num.h"
 #include "series/series.h"
@@ -41,6 +42,7 @@ static bool parse_step(const char *p, const char *e, struct fr_point *ret)
         return false;
     }
     fr_point_set(ret, FR_METRIC_SKIPPED, v);
+    ret->flags |= FR_POINT_SKIPPED_SUM;
     if (FR_AT(p, e, ", lr=[")) {
         p += sizeof ", lr=[" - 1;
         if (fr_num(&p, e, &v)) {
@@ -76,7 +78,8 @@ static bool parse(fr_sv text, struct fr_point *ret)
     if ((p = FR_SEEK(text.p, e, "step=")) != NULL && parse_step(p, e, ret)) {
         return true;
     }
-    if ((p = FR_SEEK(text.p, e, "OVERFLOW! Rank ")) != NULL && FR_SEEK(p, e, "Skipping step.") != NULL) {
+    if ((p = FR_SEEK(text.p, e, "OVERFLOW! Rank ")) != NULL &&
+        FR_SEEK(p, e, "Skipping step.") != NULL) {
         fr_bar_ratio(text.p, p, &ret->step, &ret->max_step);
         return parse_overflow(p, e, ret);
     }
@@ -88,24 +91,38 @@ static bool parse(fr_sv text, struct fr_point *ret)
     return false;
 }
 
-static const char *const literals[] = {", skipped=", "CurrSamplesPerSec=", "OVERFLOW! Rank ", "loss scale already at minimum", NULL};
+static const char *const literals[] = {", skipped=", "CurrSamplesPerSec=", "OVERFLOW! Rank ",
+                                       "loss scale already at minimum", NULL};
 static const struct fr_dialect_sample samples[] = {
-    {"[2024-02-03 04:05:06,789] [INFO] [logging.py:96:log_dist] [Rank 0] step=30, skipped=4, lr=[2.5e-05, 2.5e-05], mom=[(0.9, 0.95)]",
+    {"[2024-02-03 04:05:06,789] [INFO] [logging.py:96:log_dist] [Rank 0] step=30, skipped=4, "
+     "lr=[2.5e-05, 2.5e-05], mom=[(0.9, 0.95)]",
      "step=30 lr=2.5e-05 skipped=4"},
-    {"[2024-02-03 04:05:06,790] [INFO] [timer.py:260:stop] epoch=0/micro_step=60/global_step=30, RunningAvgSamplesPerSec=40.25, "
-     "CurrSamplesPerSec=41.5, MemAllocated=10.21GB, MaxMemAllocated=30.5GB", "step=30 throughput=41.5"},
-    {"[2024-02-03 04:05:06,791] [INFO] [loss_scaler.py:190:update_scale] [deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss "
-     "scale: 8192, reducing to 4096", "loss_scale=4096 skipped=1 overflow from=8192"},
-    {"  2%|2   | 31/900 [01:10<30:01,  2.2s/it][2021-02-03 04:05:06,791] [INFO] [stage2.py:1357:step] [deepscale] OVERFLOW! Rank 0 "
-     "Skipping step. Attempted loss scale: 512.0, reducing to 256.0", "step=31 max=900 loss_scale=256 skipped=1 overflow from=512"},
-    {"[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 4096, but hysteresis is 2. Reducing hysteresis to 1",
+    {"[2024-02-03 04:05:06,790] [INFO] [timer.py:260:stop] epoch=0/micro_step=60/global_step=30, "
+     "RunningAvgSamplesPerSec=40.25, "
+     "CurrSamplesPerSec=41.5, MemAllocated=10.21GB, MaxMemAllocated=30.5GB",
+     "step=30 throughput=41.5"},
+    {"[2024-02-03 04:05:06,791] [INFO] [loss_scaler.py:190:update_scale] [deepspeed] OVERFLOW! "
+     "Rank 0 Skipping step. Attempted loss "
+     "scale: 8192, reducing to 4096",
+     "loss_scale=4096 skipped=1 overflow from=8192"},
+    {"  2%|2   | 31/900 [01:10<30:01,  2.2s/it][2021-02-03 04:05:06,791] [INFO] "
+     "[stage2.py:1357:step] [deepscale] OVERFLOW! Rank 0 "
+     "Skipping step. Attempted loss scale: 512.0, reducing to 256.0",
+     "step=31 max=900 loss_scale=256 skipped=1 overflow from=512"},
+    {"[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 4096, but hysteresis is 2. "
+     "Reducing hysteresis to 1",
      "loss_scale=4096 skipped=1 overflow from=4096"},
     {"[deepspeed] OVERFLOW! Rank 0 Skipping step.", "skipped=1 overflow"},
-    {"Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.", "skipped=1 overflow minimum"},
+    {"Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting "
+     "run.",
+     "skipped=1 overflow minimum"},
     {"usage: train.py step=N, skipped=K", ""},
     {NULL, NULL},
 };
 const struct fr_dialect fr_dialect_deepspeed = {
-    .name = "deepspeed", .summary = "DeepSpeed step, timer and loss-scaler lines",
-    .literals = literals, .parse = parse, .samples = samples,
+    .name = "deepspeed",
+    .summary = "DeepSpeed step, timer and loss-scaler lines",
+    .literals = literals,
+    .parse = parse,
+    .samples = samples,
 };

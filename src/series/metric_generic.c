@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fallback: hand-written loops that print "step N ... loss X" in some way. Strict, since "loss" is an everyday word:
- * a name that is or ends in "loss" must be directly followed by a number, nan or inf. Without ':' or '=' between them the
- * number must look like a measurement (a decimal point, nan or inf). */
+/* The fallback: hand-written loops that print "step N ... loss X" in some way. Strict, since
+ * "loss" is an everyday word: a name that is or ends in "loss" must be directly followed by a
+ * number, nan or inf. Without ':' or '=' between them the number must look like a measurement (a
+ * decimal point, nan or inf). */
 #include <ctype.h>
 #include <math.h>
 
@@ -41,8 +42,10 @@ static void spaced(const char *p, const char *e, struct fr_point *ret)
             while (w > p && w[-1] == ' ') {
                 w--;
             }
-            bool evaluation = (w - p >= 3 && memcmp(w - 3, "val", 3) == 0) || (q - p >= 4 && memcmp(q - 4, "val_", 4) == 0) ||
-                              (w - p >= 4 && memcmp(w - 4, "test", 4) == 0) || (w - p >= 4 && memcmp(w - 4, "eval", 4) == 0) ||
+            bool evaluation = (w - p >= 3 && memcmp(w - 3, "val", 3) == 0) ||
+                              (q - p >= 4 && memcmp(q - 4, "val_", 4) == 0) ||
+                              (w - p >= 4 && memcmp(w - 4, "test", 4) == 0) ||
+                              (w - p >= 4 && memcmp(w - 4, "eval", 4) == 0) ||
                               (w - p >= 10 && memcmp(w - 10, "validation", 10) == 0);
             enum fr_metric m = evaluation ? FR_METRIC_EVAL_LOSS : FR_METRIC_LOSS;
             if (!fr_point_has(ret, m)) {
@@ -55,7 +58,8 @@ static void spaced(const char *p, const char *e, struct fr_point *ret)
 
 static void find_step(const char *p, const char *e, struct fr_point *ret)
 {
-    static const char *const steps[] = {"step", "Step", "iter", "Iter", "iteration", "Iteration", "Batch", "batch", "global_step", "STEP"};
+    static const char *const steps[] = {"step",      "Step",  "iter",  "Iter",        "iteration",
+                                        "Iteration", "Batch", "batch", "global_step", "STEP"};
     for (unsigned i = 0; i < sizeof steps / sizeof *steps && ret->step < 0; i++) {
         int64_t at, of = -1;
         if (fr_word_number(p, e, steps[i], &at, &of)) {
@@ -102,7 +106,8 @@ static bool parse(fr_sv text, struct fr_point *ret)
     return true;
 }
 
-static const char *const literals[] = {"loss:", "loss=", "loss ", "loss\":", "loss]", "Loss:", "Loss=", "Loss ", "Loss\":", "Loss]", NULL};
+static const char *const literals[] = {"loss:", "loss=", "loss ",   "loss\":", "loss]", "Loss:",
+                                       "Loss=", "Loss ", "Loss\":", "Loss]",   NULL};
 static const struct fr_dialect_sample samples[] = {
     {"step 0007 | loss = 31.5", "step=7 loss=31.5"},
     {"step 12 loss 0.75 lr 0.001", "step=12 loss=0.75"},
@@ -111,13 +116,18 @@ static const struct fr_dialect_sample samples[] = {
     {"[epoch 3] train_loss=0.25 acc=0.5", "epoch=3 loss=0.25 accuracy=0.5"},
     {"loss: 0.125, acc: 0.75", "loss=0.125 accuracy=0.75"},
     {"Epoch [2/10], Step [100/600], Loss: 0.2500", "step=1300 epoch=2 loss=0.25"},
-    {"2023-01-02 03:04:05.678 | INFO | trainer:train:10 - [R0] | E2 iter[ 14/ 15] | [Loss] 12.50 | [step]    89 | [time] 0.4m",
+    {"2023-01-02 03:04:05.678 | INFO | trainer:train:10 - [R0] | E2 iter[ 14/ 15] | [Loss] 12.50 | "
+     "[step]    89 | [time] 0.4m",
      "step=89 loss=12.5"},
     {"step: 200 total_loss: nan obj_cls: 1.5 frag_loc: 2.5", "step=200 loss=nan"},
-    {"\x1b[32m10:00:00\x1b[0m | trainer.loop:step:210 - step=44 loss=2.25 gnorm=0.5 mem_alloc=41.2GiB", "step=44 loss=2.25 grad_norm=0.5"},
+    {"\x1b[32m10:00:00\x1b[0m | trainer.loop:step:210 - step=44 loss=2.25 gnorm=0.5 "
+     "mem_alloc=41.2GiB",
+     "step=44 loss=2.25 grad_norm=0.5"},
     {"loss tensor: loss: tensor(nan, device='cuda:0', grad_fn=<NllLossBackward0>)", "loss=nan"},
     {"iter 5 validation loss: 3.5", "step=5 eval_loss=3.5"},
-    {"I0102 03:04:05.678901 140070334212245 basic_session_run_hooks.py:260] loss = 1.25, step = 300 (45.410 sec)", "step=300 loss=1.25"},
+    {"I0102 03:04:05.678901 140070334212245 basic_session_run_hooks.py:260] loss = 1.25, step = "
+     "300 (45.410 sec)",
+     "step=300 loss=1.25"},
     {"    loss = 0.5 * (a + b)", ""},
     {"    loss = model(batch)", ""},
     {"    loss = loss / 4", ""},
@@ -127,6 +137,9 @@ static const struct fr_dialect_sample samples[] = {
     {NULL, NULL},
 };
 const struct fr_dialect fr_dialect_generic = {
-    .name = "generic", .summary = "any line that says loss and a number",
-    .literals = literals, .parse = parse, .samples = samples,
+    .name = "generic",
+    .summary = "any line that says loss and a number",
+    .literals = literals,
+    .parse = parse,
+    .samples = samples,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HF Trainer dicts: Python's repr of a flat dict, keys in any order, numbers (4.x) or strings (5.x).
- * Also TRL, axolotl, ms-swift and Unsloth, which add keys. A tqdm bar may stand in front on the same line; it holds the step. */
+/* HF Trainer dicts: Python's repr of a flat dict, keys in any order, numbers (4.x) or strings
+ * (5.x). Also TRL, axolotl, ms-swift and Unsloth, which add keys. A tqdm bar may stand in front
+ * on the same line; it holds the step. */
 #include "series/keys.h"
 #include "series/num.h"
 #include "series/series.h"
@@ -14,7 +15,8 @@ static void put_ratio(const char *p, const char *e, struct fr_point *ret)
     }
 }
 
-/* One "'key': value" pair at *p (behind the opening quote); moves to the next key's first byte, or to e. */
+/* One "'key': value" pair at *p (behind the opening quote); moves to the next key's first byte,
+ * or to e. */
 static bool pair(const char **p, const char *e, struct fr_point *ret)
 {
     const char *q = memchr(*p, '\'', (size_t)(e - *p));
@@ -50,7 +52,8 @@ static bool pair(const char **p, const char *e, struct fr_point *ret)
 
 static bool parse(fr_sv text, struct fr_point *ret)
 {
-    const char *e = text.p + text.n, *p = FR_AT(text.p, e, "{'") ? text.p : FR_SEEK(text.p, e, "{'");
+    const char *e = text.p + text.n,
+               *p = FR_AT(text.p, e, "{'") ? text.p : FR_SEEK(text.p, e, "{'");
     if (p == NULL) {
         return false;
     }
@@ -62,7 +65,8 @@ static bool parse(fr_sv text, struct fr_point *ret)
         ret->present &= ~(1u << FR_METRIC_LOSS | 1u << FR_METRIC_THROUGHPUT);
         return true;
     }
-    uint32_t needs = 1u << FR_METRIC_LOSS | 1u << FR_METRIC_EVAL_LOSS | 1u << FR_METRIC_GRAD_NORM | 1u << FR_METRIC_REWARD;
+    uint32_t needs = 1u << FR_METRIC_LOSS | 1u << FR_METRIC_EVAL_LOSS | 1u << FR_METRIC_GRAD_NORM |
+                     1u << FR_METRIC_REWARD;
     if ((ret->present & needs) == 0) {
         return false;
     }
@@ -72,26 +76,34 @@ static bool parse(fr_sv text, struct fr_point *ret)
     return true;
 }
 
-static const char *const literals[] = {"'loss': ", "'eval_loss': ", "'grad_norm': ", "'train_loss': ", NULL};
+static const char *const literals[] = {
+    "'loss': ", "'eval_loss': ", "'grad_norm': ", "'train_loss': ", NULL};
 static const struct fr_dialect_sample samples[] = {
     {"{'loss': 1.8342, 'grad_norm': 0.731, 'learning_rate': 4.5e-05, 'epoch': 0.31}",
      "epoch=0.31 loss=1.8342 grad_norm=0.731 lr=4.5e-05"},
     {"{'loss': '1.834', 'grad_norm': 'nan', 'learning_rate': '4.5e-05', 'epoch': '0.31'}",
      "epoch=0.31 loss=1.834 grad_norm=nan lr=4.5e-05"},
-    {"  3%|3         | 12/400 [00:31<16:44,  2.59s/it]{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 1e-06, 'epoch': 0.09}",
+    {"  3%|3         | 12/400 [00:31<16:44,  2.59s/it]{'loss': 0.0, 'grad_norm': nan, "
+     "'learning_rate': 1e-06, 'epoch': 0.09}",
      "step=12 max=400 epoch=0.09 loss=0 grad_norm=nan lr=1e-06"},
-    {"{'eval_loss': nan, 'eval_runtime': 3.1, 'eval_samples_per_second': 11.2, 'epoch': 2.0}", "epoch=2 eval_loss=nan"},
+    {"{'eval_loss': nan, 'eval_runtime': 3.1, 'eval_samples_per_second': 11.2, 'epoch': 2.0}",
+     "epoch=2 eval_loss=nan"},
     {"{'loss': 0.0, 'reward': 0.41, 'kl': 0.0003, 'completion_length': 211.5, 'epoch': 0.02}",
      "epoch=0.02 loss=0 reward=0.41 aux_loss=0.0003 rl"},
-    {"{'loss': 0.92, 'token_acc': 0.71, 'memory(GiB)': 31.4, 'global_step/max_steps': '15/300', 'elapsed_time': '1m 3s'}",
+    {"{'loss': 0.92, 'token_acc': 0.71, 'memory(GiB)': 31.4, 'global_step/max_steps': '15/300', "
+     "'elapsed_time': '1m 3s'}",
      "step=15 max=300 loss=0.92 accuracy=0.71"},
-    {"{'train_runtime': 71.3, 'train_samples_per_second': 9.1, 'train_loss': 0.31, 'epoch': 2.0}", "epoch=2"},
+    {"{'train_runtime': 71.3, 'train_samples_per_second': 9.1, 'train_loss': 0.31, 'epoch': 2.0}",
+     "epoch=2"},
     {"{'epoch': 1.0, 'loss': inf, 'lr': 0.001}", "epoch=1 loss=inf lr=0.001"},
     {"config: {'loss': 'cross_entropy', 'optimizer': 'adamw'}", ""},
     {"KeyError: \"{'loss': tensor\"", ""},
     {NULL, NULL},
 };
 const struct fr_dialect fr_dialect_hf = {
-    .name = "hf", .summary = "Hugging Face Trainer dictionaries (also TRL, axolotl, ms-swift)",
-    .literals = literals, .parse = parse, .samples = samples,
+    .name = "hf",
+    .summary = "Hugging Face Trainer dictionaries (also TRL, axolotl, ms-swift)",
+    .literals = literals,
+    .parse = parse,
+    .samples = samples,
 };

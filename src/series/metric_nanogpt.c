@@ -56,7 +56,8 @@ static bool parse_words(const char *p, const char *e, struct fr_point *ret)
     if (q < e && *q == ':') {
         q = fr_skip_space(q + 1, e);
         if (FR_AT(q, e, "train loss ")) {
-            if (value(q, e, "val loss ", &v)) { /* both are evaluation averages: the train one is no training point */
+            if (value(q, e, "val loss ",
+                      &v)) { /* both are evaluation averages: the train one is no training point */
                 fr_point_set(ret, FR_METRIC_EVAL_LOSS, v);
             }
             return fr_point_has(ret, FR_METRIC_EVAL_LOSS);
@@ -120,13 +121,17 @@ static bool parse(fr_sv text, struct fr_point *ret)
     return p != NULL && (p == text.p || p[-1] == ' ') && parse_terse(p, e, ret);
 }
 
-static const char *const literals[] = {": loss ", "| loss ", ": train loss ", " trl:", " tel:", NULL};
+static const char *const literals[] = {": loss ", "| loss ", ": train loss ",
+                                       " trl:",   " tel:",   NULL};
 static const struct fr_dialect_sample samples[] = {
     {"iter 120: loss 5.2500, time 312.50ms, mfu 21.50%", "step=120 loss=5.25 step_time=0.3125"},
-    {"2024-01-02 03:04:05 iter 130: loss nan, time 250.00ms, mfu 21.50%", "step=130 loss=nan step_time=0.25"},
+    {"2024-01-02 03:04:05 iter 130: loss nan, time 250.00ms, mfu 21.50%",
+     "step=130 loss=nan step_time=0.25"},
     {"step 500: train loss 3.2500, val loss 3.5000", "step=500 eval_loss=3.5"},
-    {"iter 7: loss 2.5000, time: 1500.00ms, speed: 900 toks/s/device", "step=7 loss=2.5 step_time=1.5"},
-    {"step   15/2000 | loss 6.500000 (+0.10z)| norm 1.7500 (-0.30z)| lr 2.00e-05 | 211.50 ms | 31.0% bf16 MFU | 90112 tok/s",
+    {"iter 7: loss 2.5000, time: 1500.00ms, speed: 900 toks/s/device",
+     "step=7 loss=2.5 step_time=1.5"},
+    {"step   15/2000 | loss 6.500000 (+0.10z)| norm 1.7500 (-0.30z)| lr 2.00e-05 | 211.50 ms | "
+     "31.0% bf16 MFU | 90112 tok/s",
      "step=15 max=2000 loss=6.5 grad_norm=1.75 lr=2e-05"},
     {"s:12 trl:9.7500 lr:0.000010 norm:3.25", "step=12 loss=9.75 grad_norm=3.25 lr=1e-05"},
     {"s:250 tel:5.1250", "step=250 eval_loss=5.125"},
@@ -136,6 +141,9 @@ static const struct fr_dialect_sample samples[] = {
     {NULL, NULL},
 };
 const struct fr_dialect fr_dialect_nanogpt = {
-    .name = "nanogpt", .summary = "nanoGPT, litgpt and llm.c step lines",
-    .literals = literals, .parse = parse, .samples = samples,
+    .name = "nanogpt",
+    .summary = "nanoGPT, litgpt and llm.c step lines",
+    .literals = literals,
+    .parse = parse,
+    .samples = samples,
 };

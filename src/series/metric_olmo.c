@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OLMo and composer print a header with the step, then one metric a line. A header is a point without metrics.
+/* OLMo and composer print a header with the step, then one metric a line. A header is a point
+ * without metrics.
  *   olmo.train:966  INFO  [step=10/1000,epoch=0]        then     train/CrossEntropyLoss=7.25
  *   [epoch=1][batch=10/1000]:                           then     Train loss/train/total: 7.25 */
 #include "series/num.h"
@@ -42,10 +43,18 @@ static bool parse(fr_sv text, struct fr_point *ret)
     return ret->present != 0;
 }
 
-static const char *const literals[] = {"[step=", "][batch=", "train/CrossEntropyLoss=", "optim/total_grad_norm=", "train/CE loss=",
-                                       "loss/train/total: ", "l2_norm/grad/global: ", "LanguageCrossEntropy: ", NULL};
+static const char *const literals[] = {"[step=",
+                                       "][batch=",
+                                       "train/CrossEntropyLoss=",
+                                       "optim/total_grad_norm=",
+                                       "train/CE loss=",
+                                       "loss/train/total: ",
+                                       "l2_norm/grad/global: ",
+                                       "LanguageCrossEntropy: ",
+                                       NULL};
 static const struct fr_dialect_sample samples[] = {
-    {"2024-02-03 04:05:06.123\tnode07:0\tolmo.train:966\tINFO\t[step=12/9000,epoch=0]", "step=12 max=9000 epoch=0 header"},
+    {"2024-02-03 04:05:06.123\tnode07:0\tolmo.train:966\tINFO\t[step=12/9000,epoch=0]",
+     "step=12 max=9000 epoch=0 header"},
     {"    train/CrossEntropyLoss=3.25", "loss=3.25"},
     {"    train/CE loss=3.25", "loss=3.25"},
     {"    optim/total_grad_norm=1.5", "grad_norm=1.5"},
@@ -56,5 +65,9 @@ static const struct fr_dialect_sample samples[] = {
     {NULL, NULL},
 };
 const struct fr_dialect fr_dialect_olmo = {
-    .name = "olmo", .summary = "OLMo and composer: a header line and one metric a line", .literals = literals, .parse = parse, .samples = samples,
+    .name = "olmo",
+    .summary = "OLMo and composer: a header line and one metric a line",
+    .literals = literals,
+    .parse = parse,
+    .samples = samples,
 };

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vision trainers that name the place as epoch and batch: timm, the PyTorch examples, DeiT / MAE / DINO, Swin, ultralytics.
- *   Train: 0 [  50/1251 (  4%)]  Loss: 6.9 (6.9)  Time: 0.5s, ..      Train: [0/300][10/1251]  .. loss 6.9 (6.9)  grad_norm 2.1 (inf)
- *   Train Epoch: 1 [640/60000 (1%)]  Loss: 2.3                        Epoch: [0]  [  20/1251]  eta: ..  loss: 6.9 (6.9)
+/* Vision trainers that name the place as epoch and batch: timm, the PyTorch examples, DeiT, MAE,
+ * DINO, Swin, ultralytics.
+ *   Train: 0 [  50/1251 (  4%)]  Loss: 6.9 (6.9)  Time: 0.5s, ..
+ *   Train: [0/300][10/1251]  .. loss 6.9 (6.9)  grad_norm 2.1 (inf)
+ *   Train Epoch: 1 [640/60000 (1%)]  Loss: 2.3
+ *   Epoch: [0]  [  20/1251]  eta: ..  loss: 6.9 (6.9)
  *   Epoch: [0][ 10/5005]  Time  0.5 ( 0.6)  Loss 6.9e+00 (7.0e+00)
- *   "  3/100   2.5G   1.25   2.5   1.5   12   640: 100%|..."  (ultralytics: epoch, memory, then the loss columns) */
+ *   "  3/100   2.5G   1.25   2.5   1.5   12   640: 100%|..."
+ * The last is ultralytics: epoch, memory, then the loss columns. */
 #include <ctype.h>
 #include <math.h>
 
@@ -24,7 +28,8 @@ static bool spaced(const char *p, const char *e, const char *name, double *ret)
     return false;
 }
 
-/* Behind the opening word: "0 [  50/1251", "[0/300][10/1251]", "[0][ 10/5005]", "[0]  [  20/1251]". */
+/* Behind the opening word: "0 [  50/1251", "[0/300][10/1251]", "[0][ 10/5005]", "[0]  [
+ * 20/1251]". */
 static bool place(const char *p, const char *e, struct fr_point *ret)
 {
     int64_t epoch, of;
@@ -48,11 +53,17 @@ static void put_spaced(const char *p, const char *e, struct fr_point *ret)
     static const struct {
         const char *name;
         uint8_t metric;
-    } names[] = {{"loss", FR_METRIC_LOSS}, {"Loss", FR_METRIC_LOSS}, {"grad_norm", FR_METRIC_GRAD_NORM}, {"loss_scale", FR_METRIC_LOSS_SCALE},
-                 {"time", FR_METRIC_STEP_TIME}, {"Time", FR_METRIC_STEP_TIME}, {"lr", FR_METRIC_LR}};
+    } names[] = {{"loss", FR_METRIC_LOSS},
+                 {"Loss", FR_METRIC_LOSS},
+                 {"grad_norm", FR_METRIC_GRAD_NORM},
+                 {"loss_scale", FR_METRIC_LOSS_SCALE},
+                 {"time", FR_METRIC_STEP_TIME},
+                 {"Time", FR_METRIC_STEP_TIME},
+                 {"lr", FR_METRIC_LR}};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
         double v;
-        if (!fr_point_has(ret, (enum fr_metric)names[i].metric) && spaced(p, e, names[i].name, &v)) {
+        if (!fr_point_has(ret, (enum fr_metric)names[i].metric) &&
+            spaced(p, e, names[i].name, &v)) {
             fr_point_set(ret, (enum fr_metric)names[i].metric, v);
         }
     }
@@ -84,26 +95,37 @@ static bool parse_vision(fr_sv text, struct fr_point *ret)
 }
 static const char *const vision_literals[] = {"Train: ", "Train Epoch: ", "Epoch: [", NULL};
 static const struct fr_dialect_sample vision_samples[] = {
-    {"Train: 1 [  50/1000 (  5%)]  Loss:  6.250000 (6.5000)  Time: 0.500s,  128.0/s  LR: 1.000e-05  Data: 0.01", "step=1050 epoch=1 loss=6.25 lr=1e-05"},
+    {"Train: 1 [  50/1000 (  5%)]  Loss:  6.250000 (6.5000)  Time: 0.500s,  128.0/s  LR: 1.000e-05 "
+     " Data: 0.01",
+     "step=1050 epoch=1 loss=6.25 lr=1e-05"},
     {"Train Epoch: 1 [640/60000 (1%)]\tLoss: 2.250000", "step=60640 epoch=1 loss=2.25"},
-    {"Epoch: [0][ 10/5000]\tTime  0.500 ( 0.750)\tData  0.1 ( 0.2)\tLoss 6.5000e+00 (6.75e+00)\tAcc@1   0.00 (  0.10)",
+    {"Epoch: [0][ 10/5000]\tTime  0.500 ( 0.750)\tData  0.1 ( 0.2)\tLoss 6.5000e+00 "
+     "(6.75e+00)\tAcc@1   0.00 (  0.10)",
      "step=10 epoch=0 loss=6.5 step_time=0.5"},
-    {"Epoch: [2]  [  20/1000]  eta: 0:10:00  lr: 0.000010  loss: nan (nan)  time: 0.5  data: 0.1  max mem: 5000", "step=2020 epoch=2 loss=nan lr=1e-05"},
-    {"[2022-02-03 04:05:06 swin] (main.py 229): INFO Train: [1/300][10/1000]\teta 0:10:00 lr 0.000010\ttime 0.5000 (0.6000)\tloss 6.5000 (6.75)\t"
+    {"Epoch: [2]  [  20/1000]  eta: 0:10:00  lr: 0.000010  loss: nan (nan)  time: 0.5  data: 0.1  "
+     "max mem: 5000",
+     "step=2020 epoch=2 loss=nan lr=1e-05"},
+    {"[2022-02-03 04:05:06 swin] (main.py 229): INFO Train: [1/300][10/1000]\teta 0:10:00 lr "
+     "0.000010\ttime 0.5000 (0.6000)\tloss 6.5000 (6.75)\t"
      "grad_norm 1.5000 (inf)\tloss_scale 65536.0000 (65536.0000)\tmem 9000MB",
      "step=1010 epoch=1 loss=6.5 grad_norm=1.5 loss_scale=65536 lr=1e-05 step_time=0.5"},
     {"Train: all epochs", ""},
     {NULL, NULL},
 };
 const struct fr_dialect fr_dialect_vision = {
-    .name = "vision", .summary = "timm, PyTorch examples, DeiT, MAE and Swin batch lines",
-    .literals = vision_literals, .parse = parse_vision, .samples = vision_samples,
+    .name = "vision",
+    .summary = "timm, PyTorch examples, DeiT, MAE and Swin batch lines",
+    .literals = vision_literals,
+    .parse = parse_vision,
+    .samples = vision_samples,
 };
 
-/* The row at the end of an epoch's bar. Its loss is the sum of the loss columns: all numbers with a '.' (or nan) behind the memory. */
+/* The row at the end of an epoch's bar. Its loss is the sum of the loss columns: all numbers
+ * with a '.' (or nan) behind the memory. */
 static bool parse_ultralytics(fr_sv text, struct fr_point *ret)
 {
-    const char *p = fr_skip_space(text.p, text.p + text.n), *e = FR_SEEK(p, text.p + text.n, ": 100%|");
+    const char *p = fr_skip_space(text.p, text.p + text.n),
+               *e = FR_SEEK(p, text.p + text.n, ": 100%|");
     int64_t epoch, of;
     double memory, v, sum = 0;
     if (e == NULL || !fr_num_ratio(&p, e, &epoch, &of)) {
@@ -134,11 +156,19 @@ static bool parse_ultralytics(fr_sv text, struct fr_point *ret)
 }
 static const char *const ultralytics_literals[] = {": 100%|", NULL};
 static const struct fr_dialect_sample ultralytics_samples[] = {
-    {"      3/100      2.51G      1.25      2.5      1.5         12        640: 100%|##########| 218/218 [00:51<00:00,  4.22it/s]", "step=3 max=100 loss=5.25"},
-    {"      4/100      2.51G      nan      nan      nan         12        640: 100%|##########| 218/218 [00:51<00:00,  4.22it/s]", "step=4 max=100 loss=nan"},
+    {"      3/100      2.51G      1.25      2.5      1.5         12        640: 100%|##########| "
+     "218/218 [00:51<00:00,  4.22it/s]",
+     "step=3 max=100 loss=5.25"},
+    {"      4/100      2.51G      nan      nan      nan         12        640: 100%|##########| "
+     "218/218 [00:51<00:00,  4.22it/s]",
+     "step=4 max=100 loss=nan"},
     {"Downloading: 100%|##########| 10/10 [00:01<00:00,  9.9it/s]", ""},
     {NULL, NULL},
 };
 const struct fr_dialect fr_dialect_ultralytics = {
-    .name = "ultralytics", .summary = "YOLO epoch rows", .literals = ultralytics_literals, .parse = parse_ultralytics, .samples = ultralytics_samples,
+    .name = "ultralytics",
+    .summary = "YOLO epoch rows",
+    .literals = ultralytics_literals,
+    .parse = parse_ultralytics,
+    .samples = ultralytics_samples,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs whose lines are plain "name: value" lists behind one telling word: MaxText, detectron2, DeepSpeed's pipeline engine (GPT-NeoX),
- * Paddle, verl. They share this file since only the word, the step and the unit of time differ. */
+/* Programs whose lines are plain "name: value" lists behind one telling word: MaxText,
+ * detectron2, DeepSpeed's pipeline engine (GPT-NeoX), Paddle, verl. They share this file since
+ * only the word, the step and the unit of time differ. */
 #include "series/num.h"
 #include "series/pairs.h"
 #include "series/series.h"
@@ -28,15 +29,22 @@ static bool parse_maxtext(fr_sv text, struct fr_point *ret)
 }
 static const char *const maxtext_literals[] = {"completed step: ", NULL};
 static const struct fr_dialect_sample maxtext_samples[] = {
-    {"I0203 04:05:06.789012 140123 metric_logger.py:12] completed step: 4, seconds: 2.500, TFLOP/s/device: 100.25, Tokens/s/device: 4100.5, "
-     "total_weights: 4096, loss: 8.250", "step=4 loss=8.25 step_time=2.5 throughput=4100.5"},
-    {"completed step: 5, seconds: 2.500, TFLOP/s/device: 100.25, Tokens/s/device: 4100.5, total_weights: 4096, loss: nan",
+    {"I0203 04:05:06.789012 140123 metric_logger.py:12] completed step: 4, seconds: 2.500, "
+     "TFLOP/s/device: 100.25, Tokens/s/device: 4100.5, "
+     "total_weights: 4096, loss: 8.250",
+     "step=4 loss=8.25 step_time=2.5 throughput=4100.5"},
+    {"completed step: 5, seconds: 2.500, TFLOP/s/device: 100.25, Tokens/s/device: 4100.5, "
+     "total_weights: 4096, loss: nan",
      "step=5 loss=nan step_time=2.5 throughput=4100.5"},
     {"completed step: cleanup", ""},
     {NULL, NULL},
 };
 const struct fr_dialect fr_dialect_maxtext = {
-    .name = "maxtext", .summary = "MaxText step lines", .literals = maxtext_literals, .parse = parse_maxtext, .samples = maxtext_samples,
+    .name = "maxtext",
+    .summary = "MaxText step lines",
+    .literals = maxtext_literals,
+    .parse = parse_maxtext,
+    .samples = maxtext_samples,
 };
 
 static bool parse_detectron(fr_sv text, struct fr_point *ret)
@@ -54,14 +62,19 @@ static bool parse_detectron(fr_sv text, struct fr_point *ret)
 }
 static const char *const detectron_literals[] = {"total_loss: ", NULL};
 static const struct fr_dialect_sample detectron_samples[] = {
-    {"[02/03 04:05:06 d2.utils.events]:  eta: 1:02:03  iter: 39  total_loss: 2.25  loss_cls: 1.25  loss_box_reg: 1.0  time: 0.5000  "
-     "data_time: 0.0100  lr: 0.0005  max_mem: 4000M", "step=39 loss=2.25 lr=0.0005 step_time=0.5"},
+    {"[02/03 04:05:06 d2.utils.events]:  eta: 1:02:03  iter: 39  total_loss: 2.25  loss_cls: 1.25  "
+     "loss_box_reg: 1.0  time: 0.5000  "
+     "data_time: 0.0100  lr: 0.0005  max_mem: 4000M",
+     "step=39 loss=2.25 lr=0.0005 step_time=0.5"},
     {"iter: 39 of total_loss: unknown", ""},
     {NULL, NULL},
 };
 const struct fr_dialect fr_dialect_detectron = {
-    .name = "detectron", .summary = "detectron2 (fvcore) metric lines",
-    .literals = detectron_literals, .parse = parse_detectron, .samples = detectron_samples,
+    .name = "detectron",
+    .summary = "detectron2 (fvcore) metric lines",
+    .literals = detectron_literals,
+    .parse = parse_detectron,
+    .samples = detectron_samples,
 };
 
 static bool parse_neox(fr_sv text, struct fr_point *ret)
@@ -77,12 +90,17 @@ static bool parse_neox(fr_sv text, struct fr_point *ret)
 }
 static const char *const neox_literals[] = {"iter time (s): ", NULL};
 static const struct fr_dialect_sample neox_samples[] = {
-    {"steps: 30 loss: 2.2500 iter time (s): 1.250 samples/sec: 12.800", "step=30 loss=2.25 step_time=1.25 throughput=12.8"},
+    {"steps: 30 loss: 2.2500 iter time (s): 1.250 samples/sec: 12.800",
+     "step=30 loss=2.25 step_time=1.25 throughput=12.8"},
     {"iter time (s): 1.250", ""},
     {NULL, NULL},
 };
 const struct fr_dialect fr_dialect_neox = {
-    .name = "neox", .summary = "DeepSpeed pipeline engine lines (GPT-NeoX)", .literals = neox_literals, .parse = parse_neox, .samples = neox_samples,
+    .name = "neox",
+    .summary = "DeepSpeed pipeline engine lines (GPT-NeoX)",
+    .literals = neox_literals,
+    .parse = parse_neox,
+    .samples = neox_samples,
 };
 
 static bool parse_paddle(fr_sv text, struct fr_point *ret)
@@ -97,15 +115,21 @@ static bool parse_paddle(fr_sv text, struct fr_point *ret)
 }
 static const char *const paddle_literals[] = {"global_step: ", "global step ", NULL};
 static const struct fr_dialect_sample paddle_samples[] = {
-    {"global step 20, epoch: 1, batch: 19, loss: 4.50000, avg_reader_cost: 0.0001 sec, avg_batch_cost: 0.25 sec, ips: 64.5 sequences/sec",
+    {"global step 20, epoch: 1, batch: 19, loss: 4.50000, avg_reader_cost: 0.0001 sec, "
+     "avg_batch_cost: 0.25 sec, ips: 64.5 sequences/sec",
      "step=20 epoch=1 loss=4.5 throughput=64.5"},
-    {"[2023-02-03 04:05:06,789] [    INFO] - loss: 10.5, learning_rate: 1e-05, global_step: 30, interval_runtime: 2.5, epoch: 0.05",
+    {"[2023-02-03 04:05:06,789] [    INFO] - loss: 10.5, learning_rate: 1e-05, global_step: 30, "
+     "interval_runtime: 2.5, epoch: 0.05",
      "step=30 epoch=0.05 loss=10.5 lr=1e-05"},
     {"global step counter: lost", ""},
     {NULL, NULL},
 };
 const struct fr_dialect fr_dialect_paddle = {
-    .name = "paddle", .summary = "Paddle and PaddleNLP step lines", .literals = paddle_literals, .parse = parse_paddle, .samples = paddle_samples,
+    .name = "paddle",
+    .summary = "Paddle and PaddleNLP step lines",
+    .literals = paddle_literals,
+    .parse = parse_paddle,
+    .samples = paddle_samples,
 };
 
 /* All on one line behind "step:10 - ", or one name a line. */
@@ -115,9 +139,11 @@ static bool parse_verl(fr_sv text, struct fr_point *ret)
     ret->flags |= FR_POINT_RL;
     return ret->present != 0;
 }
-static const char *const verl_literals[] = {"actor/pg_loss:", "actor/grad_norm:", "rollout_probs_diff_mean:", "critic/rewards/mean:", NULL};
+static const char *const verl_literals[] = {
+    "actor/pg_loss:", "actor/grad_norm:", "rollout_probs_diff_mean:", "critic/rewards/mean:", NULL};
 static const struct fr_dialect_sample verl_samples[] = {
-    {"(TaskRunner pid=123) step:12 - global_seqlen/mean:900.5 - actor/pg_loss:0.0125 - actor/grad_norm:0.25 - critic/rewards/mean:0.5",
+    {"(TaskRunner pid=123) step:12 - global_seqlen/mean:900.5 - actor/pg_loss:0.0125 - "
+     "actor/grad_norm:0.25 - critic/rewards/mean:0.5",
      "step=12 loss=0.0125 grad_norm=0.25 reward=0.5 rl"},
     {"actor/grad_norm:nan", "grad_norm=nan rl"},
     {"training/rollout_probs_diff_mean:nan", "aux_loss=nan rl"},
@@ -125,5 +151,9 @@ static const struct fr_dialect_sample verl_samples[] = {
     {NULL, NULL},
 };
 const struct fr_dialect fr_dialect_verl = {
-    .name = "verl", .summary = "verl step metrics", .literals = verl_literals, .parse = parse_verl, .samples = verl_samples,
+    .name = "verl",
+    .summary = "verl step metrics",
+    .literals = verl_literals,
+    .parse = parse_verl,
+    .samples = verl_samples,
 };

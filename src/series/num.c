@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* num: the slow paths. Long double holds 10^27 exactly, so one multiplication or division rounds once. */
+/* num: the slow paths. Long double holds 10^27 exactly, so one multiplication or division rounds
+ * once. */
 #include "series/num.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
-const long double fr_num_pow10[28] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,  1e7L,  1e8L,  1e9L,
-                                      1e10L, 1e11L, 1e12L, 1e13L, 1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L,
-                                      1e20L, 1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L};
+const long double fr_num_pow10[28] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,
+                                      1e7L,  1e8L,  1e9L,  1e10L, 1e11L, 1e12L, 1e13L,
+                                      1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L, 1e20L,
+                                      1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L};
 
-const double fr_num_double10[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+const double fr_num_double10[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
 #ifdef __SSE2__
 unsigned fr_seek_all(const char *p, const char *e, char c, const char **ret, unsigned max)
@@ -41,7 +44,8 @@ const char *fr_seek_separator(const char *p, const char *e)
     const __m128i colon = _mm_set1_epi8(':'), equal = _mm_set1_epi8('=');
     for (; e - p >= 16; p += 16) {
         __m128i a = _mm_loadu_si128((const __m128i *)p);
-        unsigned hits = (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(a, colon), _mm_cmpeq_epi8(a, equal)));
+        unsigned hits = (unsigned)_mm_movemask_epi8(
+            _mm_or_si128(_mm_cmpeq_epi8(a, colon), _mm_cmpeq_epi8(a, equal)));
         if (hits != 0) {
             return p + __builtin_ctz(hits);
         }
@@ -52,13 +56,16 @@ const char *fr_seek_separator(const char *p, const char *e)
     return p;
 }
 
-/* Sixteen places at once: where the first and the last byte of the needle are both right, the middle is compared. */
+/* Sixteen places at once: where the first and the last byte of the needle are both right, the
+ * middle is compared. */
 const char *fr_seek(const char *p, const char *e, const char *what, size_t n)
 {
     const __m128i first = _mm_set1_epi8(what[0]), last = _mm_set1_epi8(what[n - 1]);
     for (; e - p >= (ptrdiff_t)(n - 1) + 16; p += 16) {
-        __m128i a = _mm_loadu_si128((const __m128i *)p), b = _mm_loadu_si128((const __m128i *)(p + n - 1));
-        unsigned hits = (unsigned)_mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(a, first), _mm_cmpeq_epi8(b, last)));
+        __m128i a = _mm_loadu_si128((const __m128i *)p),
+                b = _mm_loadu_si128((const __m128i *)(p + n - 1));
+        unsigned hits = (unsigned)_mm_movemask_epi8(
+            _mm_and_si128(_mm_cmpeq_epi8(a, first), _mm_cmpeq_epi8(b, last)));
         for (; hits != 0; hits &= hits - 1) {
             const char *at = p + __builtin_ctz(hits);
             if (memcmp(at, what, n) == 0) {
@@ -145,10 +152,12 @@ bool fr_num_long(const char **p, const char *e, double *ret)
         return fr_num_slow(p, e, ret);
     }
     double v;
-    if (m < (uint64_t)1 << 53 && ten >= -22 && ten <= 22) { /* both exact: one rounding, and no x87 */
+    if (m < (uint64_t)1 << 53 && ten >= -22 &&
+        ten <= 22) { /* both exact: one rounding, and no x87 */
         v = ten < 0 ? (double)m / fr_num_double10[-ten] : (double)m * fr_num_double10[ten];
     } else {
-        v = (double)(ten < 0 ? (long double)m / fr_num_pow10[-ten] : (long double)m * fr_num_pow10[ten]);
+        v = (double)(ten < 0 ? (long double)m / fr_num_pow10[-ten]
+                             : (long double)m * fr_num_pow10[ten]);
     }
     *ret = minus ? -v : v;
     *p = q;

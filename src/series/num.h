@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* num: numbers and keys of metric lines, read in place with a moving pointer. Nothing is allocated or kept.
- * Three paths, each exact for what it takes: short decimals inline, up to 19 digits with an exponent within +-27 in
- * fr_num_long(), and nan, inf and everything odd in fr_num_slow(). */
+/* num: numbers and keys of metric lines, read in place with a moving pointer. Nothing is
+ * allocated or kept. Three paths, each exact for what it takes: short decimals inline, up to 19
+ * digits with an exponent within +-27 in fr_num_long(), and nan, inf and everything odd in
+ * fr_num_slow(). */
 #ifndef FR_SERIES_NUM_H
 #define FR_SERIES_NUM_H
 
@@ -39,7 +40,8 @@ static inline const char *fr_skip_space(const char *p, const char *e)
     return p;
 }
 
-/* Past spaces, where one is usual and a padded column has a run of them: those go eight at a time. */
+/* Past spaces, where one is usual and a padded column has a run of them: those go eight at a
+ * time. */
 static inline const char *fr_skip_pad(const char *p, const char *e)
 {
     if (e - p < 16) {
@@ -60,8 +62,9 @@ static inline const char *fr_skip_pad(const char *p, const char *e)
     return fr_skip_space(p, e);
 }
 
-/* Plain decimals of at most 18 digits before an 'e'. Digit by digit: columns of a log keep their width, so the branches are
- * foreseen, and a value does not wait for the length of the one before as it would with a word-wise parser. */
+/* Plain decimals of at most 18 digits before an 'e'. Digit by digit: columns of a log keep their
+ * width, so the branches are foreseen, and a value does not wait for the length of the one
+ * before as it would with a word-wise parser. */
 static inline bool fr_num_short(const char **p, const char *e, double *ret)
 {
     const char *q = *p, *stop = e - *p > 19 ? *p + 19 : e;
@@ -88,7 +91,8 @@ static inline bool fr_num_short(const char **p, const char *e, double *ret)
         return false;
     }
     if ((*q | 0x20) == 'e') {
-        if ((q[1] != '-' && q[1] != '+') || !fr_is_digit(q[2]) || !fr_is_digit(q[3]) || fr_is_digit(q[4])) {
+        if ((q[1] != '-' && q[1] != '+') || !fr_is_digit(q[2]) || !fr_is_digit(q[3]) ||
+            fr_is_digit(q[4])) {
             return false;
         }
         int x = (q[2] - '0') * 10 + (q[3] - '0');
@@ -144,10 +148,12 @@ unsigned fr_seek_all(const char *p, const char *e, char c, const char **ret, uns
 /* The next ':' or '=' at or after p; e when there is none. */
 const char *fr_seek_separator(const char *p, const char *e);
 
-/* The place of what[0..n) in [p, e), or NULL; n >= 2. Short needles in short lines, where memmem's set-up costs most. */
+/* The place of what[0..n) in [p, e), or NULL; n >= 2. Short needles in short lines, where
+ * memmem's set-up costs most. */
 const char *fr_seek(const char *p, const char *e, const char *what, size_t n);
 #define FR_SEEK(p, e, lit) fr_seek((p), (e), (lit), sizeof(lit) - 1)
-#define FR_AT(p, e, lit) ((size_t)((e) - (p)) >= sizeof(lit) - 1 && memcmp((p), (lit), sizeof(lit) - 1) == 0)
+#define FR_AT(p, e, lit) \
+    ((size_t)((e) - (p)) >= sizeof(lit) - 1 && memcmp((p), (lit), sizeof(lit) - 1) == 0)
 
 /* A tqdm bar "  1%|#  | 6/1184 [00:21<1:09:10, ..." anywhere in [p, e): its position and total. */
 bool fr_bar_ratio(const char *p, const char *e, int64_t *ret_at, int64_t *ret_of);

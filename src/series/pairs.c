@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pairs: found by their separator, then read to both sides; that costs nothing on text without separators. */
+/* pairs: found by their separator, then read to both sides; that costs nothing on text without
+ * separators. */
 #include "series/pairs.h"
 
 #include <ctype.h>
@@ -65,7 +66,8 @@ static fr_sv name_before(const char *p, const char *sep)
     while (a > p && is_name(a[-1])) {
         a--;
     }
-    if (a > p && (a[-1] == '[' || a[-1] == ';')) { /* "\x1b[31mstep": the colour's tail is no part of the name */
+    if (a > p && (a[-1] == '[' ||
+                  a[-1] == ';')) { /* "\x1b[31mstep": the colour's tail is no part of the name */
         const char *b = a;
         while (b < z && fr_is_digit(*b)) {
             b++;
@@ -87,7 +89,8 @@ static bool names_evaluation(fr_sv s)
 {
     for (size_t i = 0; i + 3 <= s.n; i++) {
         char a = s.p[i] | 0x20, b = s.p[i + 1] | 0x20, c = s.p[i + 2] | 0x20;
-        if ((a == 'v' && b == 'a' && c == 'l') || (a == 't' && b == 'e' && c == 's') || (a == 'd' && b == 'e' && c == 'v' && i == 0)) {
+        if ((a == 'v' && b == 'a' && c == 'l') || (a == 't' && b == 'e' && c == 's') ||
+            (a == 'd' && b == 'e' && c == 'v' && i == 0)) {
             return true;
         }
     }
@@ -126,7 +129,10 @@ static struct fr_mkey meaning(const char *p, fr_sv name)
 /* "1099.34ms" under a name whose unit is seconds. */
 static double in_seconds(struct fr_mkey k, const char *q, const char *e, double v)
 {
-    return k.role == 1 + FR_METRIC_STEP_TIME && k.factor == 1.0f && FR_AT(fr_skip_space(q, e), e, "ms") ? v * 1e-3 : v;
+    return k.role == 1 + FR_METRIC_STEP_TIME && k.factor == 1.0f &&
+                   FR_AT(fr_skip_space(q, e), e, "ms")
+               ? v * 1e-3
+               : v;
 }
 
 static void put(struct fr_point *ret, struct fr_mkey k, double v)
@@ -147,7 +153,8 @@ unsigned fr_pairs(const char *p, const char *e, struct fr_point *ret)
             continue;
         }
         fr_sv name = name_before(from, s);
-        if (name.n == 0 || name.n > 48 || (name.p > from && name.p[-1] == ':')) { /* "module:step:210" is a source line */
+        if (name.n == 0 || name.n > 48 ||
+            (name.p > from && name.p[-1] == ':')) { /* "module:step:210" is a source line */
             continue;
         }
         struct fr_mkey k = meaning(from, name);
@@ -175,7 +182,8 @@ unsigned fr_pairs(const char *p, const char *e, struct fr_point *ret)
     return n;
 }
 
-bool fr_word_number(const char *p, const char *e, const char *word, int64_t *ret_at, int64_t *ret_of)
+bool fr_word_number(const char *p, const char *e, const char *word, int64_t *ret_at,
+                    int64_t *ret_of)
 {
     size_t n = strlen(word);
     for (const char *q = p; (q = fr_seek(q, e, word, n)) != NULL; q++) {
@@ -186,7 +194,8 @@ bool fr_word_number(const char *p, const char *e, const char *word, int64_t *ret
         if (r < e && isalpha((unsigned char)*r)) {
             continue;
         }
-        while (r < e && (*r == ' ' || *r == '\t' || *r == ']' || *r == '[' || *r == ':' || *r == '=' || *r == '#')) {
+        while (r < e && (*r == ' ' || *r == '\t' || *r == ']' || *r == '[' || *r == ':' ||
+                         *r == '=' || *r == '#')) {
             r++;
         }
         if (fr_num_ratio(&r, e, ret_at, ret_of) || fr_num_int(&r, e, ret_at)) {
@@ -199,7 +208,8 @@ bool fr_word_number(const char *p, const char *e, const char *word, int64_t *ret
 void fr_point_across_epochs(struct fr_point *pt, int first)
 {
     double before = pt->epoch - first;
-    if (pt->step < 0 || !(before >= 0) || before > 1e6 || pt->max_step <= 0 || pt->max_step > 1000000000) {
+    if (pt->step < 0 || !(before >= 0) || before > 1e6 || pt->max_step <= 0 ||
+        pt->max_step > 1000000000) {
         return;
     }
     pt->step += (int64_t)before * pt->max_step;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* series: points of one source to lanes, lanes to findings. Points arrive in file order and from few speakers, so the last
- * speaker is tried first; a speaker's lanes are found by index. */
+/* series: points of one source to lanes, lanes to findings. Points arrive in file order and from
+ * few speakers, so the last speaker is tried first; a speaker's lanes are found by index. */
 #include "series/series.h"
 
 #include <math.h>
@@ -15,7 +15,8 @@ int fr_series_new(struct fr_series **ret)
     if (s == NULL) {
         return -FR_NOMEM;
     }
-    s->last_step = s->max_step = -1;
+    s->last_step = s->max_step = s->top_step = -1;
+    s->top_when = s->end_when = FR_WHEN_NONE;
     *ret = s;
     return 0;
 }
@@ -67,8 +68,8 @@ static bool same_name(fr_sv a, fr_sv b)
 
 static bool same_speaker(const struct fr_who *a, const struct fr_who *b)
 {
-    return a->rank == b->rank && a->local_rank == b->local_rank && a->task == b->task && a->pid == b->pid && same_name(a->node, b->node) &&
-           same_name(a->role, b->role);
+    return a->rank == b->rank && a->local_rank == b->local_rank && a->task == b->task &&
+           a->pid == b->pid && same_name(a->node, b->node) && same_name(a->role, b->role);
 }
 
 static fr_sv keep_name(char *to, fr_sv name)
@@ -171,6 +172,10 @@ static void close_lane(struct fr_series *s, struct fr_group *g, struct fr_lane *
         if (at_end && l->zero_n != 0) {
             fr_zero_close(s, g, l, true);
         }
+        if (fr_growth_close(s, l, at_end)) {
+            l->level.open = false;
+            l->level.found = true;
+        }
         fr_level_close(s, l, at_end);
         fr_trend_close(s, l, at_end);
         fr_flat_close(s, l, at_end);
@@ -180,7 +185,17 @@ static void close_lane(struct fr_series *s, struct fr_group *g, struct fr_lane *
         fr_pace_close(s, l, at_end);
         break;
     case FR_METRIC_GRAD_NORM:
+        fr_norm_zero_close(s, l, at_end);
         fr_level_close(s, l, at_end);
+        break;
+    case FR_METRIC_AUX_LOSS:
+        fr_level_close(s, l, at_end);
+        break;
+    case FR_METRIC_ACCURACY:
+        fr_chance_close(s, l, at_end);
+        break;
+    case FR_METRIC_SKIPPED:
+        fr_skips_close(s, l, at_end);
         break;
     case FR_METRIC_EVAL_LOSS:
         fr_eval_close(s, l, at_end);
@@ -193,8 +208,9 @@ static void close_lane(struct fr_series *s, struct fr_group *g, struct fr_lane *
     }
 }
 
-/* A lower step (or epoch) than before: the run was restarted. What is compared with the past starts anew; an open run of bad
- * values goes on, since a restart that is bad at once has not cured it. */
+/* A lower step (or epoch) than before: the run was restarted. What is compared with the past
+ * starts anew; an open run of bad values goes on, since a restart that is bad at once has not
+ * cured it. */
 static void restart(struct fr_series *s, struct fr_group *g)
 {
     g->restarts++;
@@ -267,8 +283,8 @@ static bool add_plain(struct fr_lane *l, const struct fr_at *at, double v)
     return true;
 }
 
-void fr_series_add(struct fr_series *s, const struct fr_point *p, const struct fr_who *who, const struct fr_when *when, uint64_t line,
-                   uint64_t offset, fr_sv text)
+void fr_series_add(struct fr_series *s, const struct fr_point *p, const struct fr_who *who,
+                   const struct fr_when *when, uint64_t line, uint64_t offset, fr_sv text)
 {
     int k = speaker(s, who);
     struct fr_group *g = k < 0 ? NULL : group(s, (unsigned)k, p->dialect % FR_DIALECTS_MAX);
@@ -282,10 +298,15 @@ void fr_series_add(struct fr_series *s, const struct fr_point *p, const struct f
     }
     follow_batch(s, g, p);
     struct fr_at at = {p, when, line, offset, text, p->step >= 0 ? p->step : g->step, (uint16_t)k};
+    if (at.step >= 0 && when->basis != FR_TIME_BASIS_NONE) {
+        fr_clock_add(s, &at);
+    }
     for (uint32_t bits = p->present; bits != 0; bits &= bits - 1) {
         unsigned m = (unsigned)__builtin_ctz(bits);
         struct fr_lane *l = lane(s, g, m);
-        if (l == NULL || ((FR_PLAIN >> m & 1) != 0 && add_plain(l, &at, p->value[m]))) {
+        bool idle = m == FR_METRIC_SKIPPED && p->value[m] == 0 && l != NULL && l->skips.n == 0 &&
+                    (p->flags & FR_POINT_SKIPPED_SUM) == 0;
+        if (l == NULL || ((idle || (FR_PLAIN >> m & 1) != 0) && add_plain(l, &at, p->value[m]))) {
             continue;
         }
         if (m == FR_METRIC_LOSS_SCALE) {
@@ -322,12 +343,18 @@ int64_t fr_series_max_step(const struct fr_series *s)
     return s->max_step;
 }
 
+void fr_series_ends(struct fr_series *s, const struct fr_when *when)
+{
+    s->end_when = *when;
+}
+
 bool fr_series_full(const struct fr_series *s)
 {
     return s->full || s->no_memory;
 }
 
-static void each_lane(struct fr_series *s, void (*fn)(struct fr_series *, struct fr_group *, struct fr_lane *))
+static void each_lane(struct fr_series *s,
+                      void (*fn)(struct fr_series *, struct fr_group *, struct fr_lane *))
 {
     for (unsigned i = 0; i < s->n_speakers; i++) {
         for (unsigned d = 0; d < fr_dialects_count; d++) {
@@ -342,7 +369,8 @@ static void each_lane(struct fr_series *s, void (*fn)(struct fr_series *, struct
 
 static void finish_scale(struct fr_series *s, struct fr_group *g, struct fr_lane *l)
 {
-    if (l->metric == FR_METRIC_LOSS_SCALE) { /* before the losses are closed: it asks how they are */
+    if (l->metric ==
+        FR_METRIC_LOSS_SCALE) { /* before the losses are closed: it asks how they are */
         close_lane(s, g, l, true);
     }
 }
@@ -366,10 +394,12 @@ static int by_line(const void *a, const void *b)
 
 static bool harmless(unsigned kind)
 {
-    return kind == FR_FINDING_SPIKE || kind == FR_FINDING_RECOVERED || kind == FR_FINDING_SCALE_SEARCH;
+    return kind == FR_FINDING_SPIKE || kind == FR_FINDING_RECOVERED ||
+           kind == FR_FINDING_SCALE_SEARCH;
 }
 
-static int convert(struct fr_series *s, const struct fr_pending *p, struct fr_arena *arena, fr_findings *ret)
+static int convert(struct fr_series *s, const struct fr_pending *p, struct fr_arena *arena,
+                   fr_findings *ret)
 {
     struct fr_finding *f = FR_PUSH(ret);
     if (f == NULL) {
@@ -402,6 +432,7 @@ int fr_series_finish(struct fr_series *s, struct fr_arena *arena, fr_findings *r
     each_lane(s, finish_scale);
     each_lane(s, finish_rest);
     fr_pace_finish(s);
+    fr_clock_finish(s);
     uint32_t first = ret->n;
     for (uint32_t i = 0; i < s->pending.n; i++) {
         int rc = convert(s, &s->pending.v[i], arena, ret);
@@ -415,20 +446,23 @@ int fr_series_finish(struct fr_series *s, struct fr_arena *arena, fr_findings *r
     return s->no_memory ? -FR_NOMEM : 0;
 }
 
-void fr_series_each(const struct fr_series *s, void (*fn)(void *ctx, enum fr_metric m, const struct fr_who *who, uint64_t points,
-                                                          int64_t first_step, int64_t last_step, double last),
+void fr_series_each(const struct fr_series *s,
+                    void (*fn)(void *ctx, enum fr_metric m, const struct fr_who *who,
+                               uint64_t points, int64_t first_step, int64_t last_step, double last),
                     void *ctx)
 {
     for (unsigned m = 0; m < FR_METRIC_COUNT_; m++) {
         const struct fr_lane *best = NULL;
         for (unsigned i = 0; i < s->n_speakers; i++) {
             for (unsigned d = 0; d < fr_dialects_count; d++) {
-                const struct fr_lane *l = s->groups[i][d] != NULL ? s->groups[i][d]->lanes[m] : NULL;
+                const struct fr_lane *l = s->groups[i][d] != NULL ? s->groups[i][d]->lanes[m]
+                                                                  : NULL;
                 best = l != NULL && (best == NULL || l->n > best->n) ? l : best;
             }
         }
         if (best != NULL) {
-            fn(ctx, (enum fr_metric)m, &s->speakers[best->speaker], best->n, best->first_step, best->last_step, best->last);
+            fn(ctx, (enum fr_metric)m, &s->speakers[best->speaker], best->n, best->first_step,
+               best->last_step, best->last);
         }
     }
 }

@@ -1,317 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Detectors on series made here: each kind where it must be found, and healthy ones where nothing may be. Noise comes from a
- * fixed generator, so a failure repeats. */
-#include <math.h>
-
-#include "base/arena.h"
-#include "series/series.h"
-#include "support/t.h"
-
-/* ---- a run under test */
-
-struct run {
-    struct fr_series *s;
-    struct fr_arena arena;
-    fr_findings found;
-    uint64_t line;
-    struct fr_who who;
-    uint64_t rnd;
-};
-
-static double uniform(struct run *r)
-{
-    r->rnd ^= r->rnd << 13;
-    r->rnd ^= r->rnd >> 7;
-    r->rnd ^= r->rnd << 17;
-    return (double)(r->rnd >> 11) / 9007199254740992.0;
-}
-
-static double normal(struct run *r)
-{
-    double u = uniform(r), v = uniform(r);
-    return sqrt(-2 * log(u + 1e-300)) * cos(6.283185307179586 * v);
-}
-
-static void begin(struct run *r, unsigned seed)
-{
-    *r = (struct run){.arena = FR_ARENA_INIT(0), .who = FR_WHO_NONE, .rnd = 0x9e3779b97f4a7c15u * (seed + 1)};
-    for (int i = 0; i < 8; i++) {
-        uniform(r);
-    }
-    if (fr_series_new(&r->s) != 0) {
-        abort();
-    }
-}
-
-static struct fr_point point(int64_t step)
-{
-    struct fr_point p = {.step = step, .max_step = -1, .epoch = NAN, .attempted = NAN, .best = NAN, .global_batch = -1};
-    return p;
-}
-
-static void set(struct fr_point *p, enum fr_metric m, double v)
-{
-    p->present |= 1u << m;
-    p->value[m] = v;
-}
-
-static void add(struct run *r, const struct fr_point *p)
-{
-    struct fr_when when = FR_WHEN_NONE;
-    r->line++;
-    fr_series_add(r->s, p, &r->who, &when, r->line, r->line * 100, FR_SV("the line"));
-}
-
-static void add1(struct run *r, int64_t step, enum fr_metric m, double v)
-{
-    struct fr_point p = point(step);
-    set(&p, m, v);
-    add(r, &p);
-}
-
-static void add_text(struct run *r, const char *text)
-{
-    struct fr_point p;
-    struct fr_when when = FR_WHEN_NONE;
-    r->line++;
-    if (fr_point_parse(fr_sv_z(text), ~0ull, &p)) {
-        fr_series_add(r->s, &p, &r->who, &when, r->line, r->line * 100, fr_sv_z(text));
-    }
-}
-
-static void finish(struct run *r)
-{
-    T_EQ_INT(fr_series_finish(r->s, &r->arena, &r->found), 0);
-}
-
-static void end(struct run *r)
-{
-    fr_vec_free(r->found.v);
-    fr_arena_release(&r->arena);
-    fr_series_free(&r->s);
-}
-
-static const struct fr_finding *find(const struct run *r, enum fr_metric m, enum fr_finding_kind k)
-{
-    for (uint32_t i = 0; i < r->found.n; i++) {
-        if (r->found.v[i].metric == m && r->found.v[i].kind == k) {
-            return &r->found.v[i];
-        }
-    }
-    return NULL;
-}
-
-static bool harmless(const struct fr_finding *f)
-{
-    return f->kind == FR_FINDING_SPIKE || f->kind == FR_FINDING_RECOVERED || f->kind == FR_FINDING_SCALE_SEARCH;
-}
-
-static void expect_healthy(struct run *r, const char *what, unsigned seed)
-{
-    finish(r);
-    t_checks_++;
-    for (uint32_t i = 0; i < r->found.n; i++) {
-        const struct fr_finding *f = &r->found.v[i];
-        if (!harmless(f)) {
-            T_FAIL("%s (seed %u): %s %s at line %llu of %llu: %.*s", what, seed, fr_metric_name((enum fr_metric)f->metric),
-                   fr_finding_name((enum fr_finding_kind)f->kind), (unsigned long long)f->line, (unsigned long long)r->line, FR_SV_ARG(f->note));
-        }
-    }
-    end(r);
-}
-
-/* Finishes, expects the finding to begin at `line`, and returns it (or a zeroed one). */
-static struct fr_finding expect(struct run *r, enum fr_metric m, enum fr_finding_kind k, uint64_t line)
-{
-    static const struct fr_finding none;
-    if (r->found.n == 0) {
-        finish(r);
-    }
-    const struct fr_finding *f = find(r, m, k);
-    t_checks_++;
-    if (f == NULL) {
-        T_FAIL("no %s %s", fr_metric_name(m), fr_finding_name(k));
-        return none;
-    }
-    if (f->line != line) {
-        T_FAIL("%s %s begins at line %llu, want %llu", fr_metric_name(m), fr_finding_name(k), (unsigned long long)f->line, (unsigned long long)line);
-    }
-    T_OK(f->note.n > 10 && f->text.n > 0);
-    return *f;
-}
-
-/* ---- healthy kinds: n points each, noisy */
-
-typedef void (*kind_fn)(struct run *r, unsigned n);
-
-static void language_model(struct run *r, unsigned n)
-{
-    double scale = 0.01 + 0.1 * uniform(r), start = 9 + 3 * uniform(r), warm = 5 + 60 * uniform(r);
-    for (unsigned i = 0; i < n; i++) {
-        struct fr_point p = point(i);
-        double ramp = i < warm ? i / warm : 1;
-        set(&p, FR_METRIC_LOSS, 2 + (start - 2) * exp(-ramp * (double)i / 60) + scale * normal(r));
-        set(&p, FR_METRIC_GRAD_NORM, (0.3 + 10 * exp(-(double)i / 20)) * exp(0.4 * normal(r)));
-        set(&p, FR_METRIC_STEP_TIME, 1.5 * exp(0.05 * normal(r)) * (uniform(r) < 0.02 ? 10 : 1));
-        set(&p, FR_METRIC_LOSS_SCALE, 1);
-        add(r, &p);
-    }
-}
-
-/* Small batches: single losses vary by a factor of three, and tasks differ. */
-static void fine_tuning(struct run *r, unsigned n)
-{
-    double wide = 0.1 + 0.4 * uniform(r), easy = 0.1 + 0.9 * uniform(r);
-    for (unsigned i = 0; i < n; i++) {
-        struct fr_point p = point(10 * i + 10);
-        set(&p, FR_METRIC_LOSS, (uniform(r) < 0.3 ? easy : 1.4) * exp(wide * normal(r)));
-        set(&p, FR_METRIC_GRAD_NORM, 0.8 * exp(0.7 * normal(r)));
-        add(r, &p);
-    }
-}
-
-/* Classification fades to a printed 0.0000. */
-static void fading(struct run *r, unsigned n)
-{
-    double speed = 10 + 100 * uniform(r), wide = 0.2 + uniform(r);
-    for (unsigned i = 0; i < n; i++) {
-        double v = 0.7 * exp(-(double)i / speed) * exp(wide * normal(r));
-        add1(r, 50 * i, FR_METRIC_LOSS, round(v * 1e4) / 1e4);
-    }
-}
-
-/* Late in training: near zero with rare hard batches. */
-static void near_zero(struct run *r, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++) {
-        double v = 0.002 * exp(normal(r));
-        add1(r, i, FR_METRIC_LOSS, uniform(r) < 0.05 ? 0.3 * uniform(r) : v);
-    }
-}
-
-static void first_step_huge(struct run *r, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++) {
-        struct fr_point p = point(i);
-        set(&p, FR_METRIC_LOSS, (i == 0 ? 400 : 3 * exp(-(double)i / 100) + 1) * exp(0.05 * normal(r)));
-        set(&p, FR_METRIC_GRAD_NORM, (i == 0 ? 5000 : 1) * exp(0.3 * normal(r)));
-        set(&p, FR_METRIC_STEP_TIME, (i == 0 ? 60 : 0.4) * exp(0.1 * normal(r)));
-        add(r, &p);
-    }
-}
-
-/* Cosine restarts of the learning rate lift the loss again and again. */
-static void warm_restarts(struct run *r, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++) {
-        double base = 0.6 + 1.5 * exp(-(double)i / 80), wave = 0.3 * (1 + cos(6.2832 * (i % 50) / 100.0)) / 2;
-        add1(r, i, FR_METRIC_LOSS, base * (1 + wave) + 0.03 * normal(r));
-    }
-}
-
-/* A regression whose loss rises before it falls. */
-static void bumpy_start(struct run *r, unsigned n)
-{
-    double top = 1.2 + 0.5 * uniform(r);
-    for (unsigned i = 0; i < n; i++) {
-        double v = i < 4 ? 12 * (1 + (top - 1) * i / 3.0) : 12 * top * exp(-(i - 3.0) / 5);
-        struct fr_point p = point(-1);
-        p.epoch = (i + 1) / 15.0;
-        set(&p, FR_METRIC_LOSS, fmax(v, 0.1) * exp(0.06 * normal(r)));
-        set(&p, FR_METRIC_GRAD_NORM, fmax(v, 0.1) * exp(0.2 * normal(r)));
-        add(r, &p);
-    }
-}
-
-static void resumed(struct run *r, unsigned n)
-{
-    int64_t step = 0;
-    for (unsigned i = 0; i < n; i++, step++) {
-        if (i == n / 2) {
-            step -= step / 3;
-        }
-        add1(r, step, FR_METRIC_LOSS, 1.5 + 6 * exp(-(double)step / 40) + 0.05 * normal(r));
-        if (i % 20 == 19) {
-            add1(r, step, FR_METRIC_EVAL_LOSS, 1.6 + 6 * exp(-(double)step / 40) + 0.05 * normal(r));
-        }
-    }
-}
-
-/* fp16: the scale grows every so often and overflows; the gradient norm of that step is not finite, the loss is fine. */
-static void scaled(struct run *r, unsigned n)
-{
-    double scale = 65536;
-    for (unsigned i = 0; i < n; i++) {
-        bool over = i < 6 || (scale > 2048 && uniform(r) < 0.01);
-        struct fr_point p = point(i);
-        set(&p, FR_METRIC_LOSS, 2 + 0.1 * normal(r));
-        set(&p, FR_METRIC_LOSS_SCALE, scale);
-        set(&p, FR_METRIC_SKIPPED, over);
-        set(&p, FR_METRIC_GRAD_NORM, 0.5 * exp(0.3 * normal(r)));
-        add(r, &p);
-        scale = over ? scale / 2 : i % 100 == 99 ? scale * 2 : scale;
-    }
-}
-
-static void policy(struct run *r, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++) {
-        struct fr_point p = point(i);
-        p.flags = FR_POINT_RL;
-        set(&p, FR_METRIC_LOSS, i < 10 ? 0 : 0.02 * normal(r));
-        set(&p, FR_METRIC_REWARD, 0.3 + 0.1 * normal(r));
-        add(r, &p);
-    }
-}
-
-/* Two loaders, two speeds: half of the steps take twice as long. */
-static void two_speeds(struct run *r, unsigned n)
-{
-    double share = 0.25 + 0.5 * uniform(r), slow = 1.3 + 2 * uniform(r);
-    for (unsigned i = 0; i < n; i++) {
-        struct fr_point p = point(i);
-        set(&p, FR_METRIC_STEP_TIME, (uniform(r) < share ? slow : 1) * exp(0.02 * normal(r)));
-        set(&p, FR_METRIC_THROUGHPUT, 1000 * (uniform(r) < share ? 1 : slow) * exp(0.02 * normal(r)));
-        set(&p, FR_METRIC_LOSS, (uniform(r) < share ? 3.0 : 0.8) * exp(0.05 * normal(r)));
-        add(r, &p);
-    }
-}
-
-static void overfit(struct run *r, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++) {
-        add1(r, i, FR_METRIC_LOSS, 1.5 * exp(-(double)i / 30) + 0.01 + 0.002 * fabs(normal(r)));
-        if (i % 5 == 4) {
-            add1(r, i, FR_METRIC_EVAL_LOSS, 1.2 + 1.4 * i / (double)n + 0.02 * normal(r));
-        }
-    }
-}
-
-static const struct {
-    const char *name;
-    kind_fn make;
-} healthy[] = {
-    {"language model", language_model}, {"fine-tuning", fine_tuning}, {"fading", fading}, {"near zero", near_zero},
-    {"first step huge", first_step_huge}, {"warm restarts", warm_restarts}, {"bumpy start", bumpy_start}, {"resumed", resumed},
-    {"loss scale", scaled}, {"policy", policy}, {"two speeds", two_speeds}, {"overfit", overfit},
-};
-
-T_TEST(healthy_series)
-{
-    const char *many = getenv("FR_SEEDS"); /* for a long hunt */
-    unsigned seeds = many != NULL ? (unsigned)atoi(many) : 40;
-    static const unsigned lengths[] = {3, 5, 8, 15, 40, 150, 700, 3000};
-    for (unsigned k = 0; k < sizeof healthy / sizeof *healthy; k++) {
-        for (unsigned seed = 0; seed < seeds; seed++) {
-            struct run r;
-            begin(&r, seed * 31 + k);
-            healthy[k].make(&r, lengths[seed % 8]);
-            expect_healthy(&r, healthy[k].name, seed);
-        }
-    }
-}
-
-/* ---- what must be found */
+/* What detectors must find, where it must begin, and the nearest thing that they must not find. */
+#include "unit/series_run.h"
 
 static void good_losses(struct run *r, unsigned n, int64_t step)
 {
@@ -387,10 +76,12 @@ T_TEST(missing_column)
 {
     struct run r;
     begin(&r, 5);
-    add_text(&r, " iteration 10/ 900 | elapsed time per iteration (ms): 400.0 | learning rate: 1.0E-04 | lm loss: 4.5E+00 | loss scale: 1.0 | grad norm: 1.5 | "
+    add_text(&r, " iteration 10/ 900 | elapsed time per iteration (ms): 400.0 | learning rate: "
+                 "1.0E-04 | lm loss: 4.5E+00 | loss scale: 1.0 | grad norm: 1.5 | "
                  "number of skipped iterations:   0 | number of nan iterations:   0 |");
     for (int i = 0; i < 2; i++) {
-        add_text(&r, " iteration 20/ 900 | elapsed time per iteration (ms): 400.0 | learning rate: 1.0E-04 | loss scale: 1.0 | grad norm: nan | "
+        add_text(&r, " iteration 20/ 900 | elapsed time per iteration (ms): 400.0 | learning rate: "
+                     "1.0E-04 | loss scale: 1.0 | grad norm: nan | "
                      "number of skipped iterations:   0 | number of nan iterations:   0 |");
     }
     struct fr_finding f = expect(&r, FR_METRIC_LOSS, FR_FINDING_MISSING, 2);
@@ -537,7 +228,9 @@ T_TEST(evaluation_diverges)
 {
     struct run r;
     begin(&r, 53);
-    add_text(&r, "| epoch 009 | valid on 'valid' subset | valid_loss 9.25 | num_updates 5000 | best 4.125");
+    add_text(
+        &r,
+        "| epoch 009 | valid on 'valid' subset | valid_loss 9.25 | num_updates 5000 | best 4.125");
     expect(&r, FR_METRIC_EVAL_LOSS, FR_FINDING_DIVERGE, 1);
     end(&r);
 }
@@ -545,7 +238,10 @@ T_TEST(evaluation_diverges)
 static void overflow(struct run *r, double from, double to)
 {
     char line[200];
-    snprintf(line, sizeof line, "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: %.0f, reducing to %.0f", from, to);
+    snprintf(
+        line, sizeof line,
+        "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: %.0f, reducing to %.0f",
+        from, to);
     add_text(r, line);
 }
 
@@ -573,7 +269,9 @@ T_TEST(scale_collapse)
     for (double s = 4096; s >= 0.25; s /= 2) {
         for (int k = 0; k < 8; k++) {
             char line[120];
-            snprintf(line, sizeof line, "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to %g", s);
+            snprintf(line, sizeof line,
+                     "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to %g",
+                     s);
             add_text(&r, line);
         }
     }
@@ -582,7 +280,8 @@ T_TEST(scale_collapse)
     end(&r);
 
     begin(&r, 63);
-    add_text(&r, "Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.");
+    add_text(&r, "Exception: Current loss scale already at minimum - cannot decrease scale "
+                 "anymore. Exiting run.");
     expect(&r, FR_METRIC_LOSS_SCALE, FR_FINDING_COLLAPSE, 1);
     end(&r);
 
@@ -646,6 +345,133 @@ T_TEST(gradient_explosion)
     expect_healthy(&r, "one spike", 0);
 }
 
+T_TEST(rise_without_a_pause)
+{
+    static const double v[] = {3.11, 3.05, 3.07, 3.2, 3.5, 4.0, 4.9, 6.6, 9.1, 13.0, 20.0};
+    struct run r;
+    begin(&r, 73);
+    for (int i = 0; i < 11; i++) {
+        add1(&r, i, FR_METRIC_LOSS, v[i]);
+    }
+    expect(&r, FR_METRIC_LOSS, FR_FINDING_DIVERGE, 5); /* the third rise in a row */
+    T_EQ_INT(r.found.n, 1);
+    end(&r);
+}
+
+T_TEST(auxiliary_loss_explodes)
+{
+    static const double v[] = {1.02, 1.01, 1.7, 4.5, 10.0, 28.0};
+    struct run r;
+    begin(&r, 74);
+    for (int i = 0; i < 6; i++) {
+        add1(&r, i, FR_METRIC_AUX_LOSS, v[i]);
+    }
+    expect(&r, FR_METRIC_AUX_LOSS, FR_FINDING_EXPLODE, 4);
+    end(&r);
+}
+
+T_TEST(gradient_norm_zero)
+{
+    struct run r;
+    begin(&r, 75);
+    for (int i = 0; i < 12; i++) {
+        add1(&r, i, FR_METRIC_GRAD_NORM, i < 4 ? 0.5 : 0);
+    }
+    struct fr_finding f = expect(&r, FR_METRIC_GRAD_NORM, FR_FINDING_ZERO, 5);
+    T_EQ_INT(f.last_good_step, 3);
+    end(&r);
+
+    begin(&r, 76); /* a step that was skipped has no norm */
+    for (int i = 0; i < 12; i++) {
+        struct fr_point p = point(i);
+        set(&p, FR_METRIC_SKIPPED, 1);
+        set(&p, FR_METRIC_LOSS, 2.0 + 0.1 * normal(&r));
+        set(&p, FR_METRIC_GRAD_NORM, 0);
+        p.flags = i < 4 ? FR_POINT_OVERFLOW : 0;
+        p.value[FR_METRIC_SKIPPED] = i < 4;
+        set(&p, FR_METRIC_GRAD_NORM, i < 8 ? 0 : 0.7);
+        add(&r, &p);
+    }
+    expect_healthy(&r, "skipped steps", 0);
+}
+
+T_TEST(accuracy_at_chance)
+{
+    struct run r;
+    begin(&r, 77);
+    for (int i = 0; i < 15; i++) {
+        add1(&r, i, FR_METRIC_ACCURACY, 0.1 + 0.001 * (i % 3 - 1));
+    }
+    expect(&r, FR_METRIC_ACCURACY, FR_FINDING_PLATEAU, 1);
+    end(&r);
+
+    begin(&r, 78);
+    for (int i = 0; i < 60; i++) { /* two classes start there */
+        add1(&r, i, FR_METRIC_ACCURACY, 0.5 + 0.002 * normal(&r));
+    }
+    expect_healthy(&r, "accuracy of two classes", 0);
+}
+
+T_TEST(every_step_skipped)
+{
+    struct run r;
+    begin(&r, 79);
+    char line[160];
+    for (int i = 1; i <= 30; i++) {
+        snprintf(line, sizeof line,
+                 "[INFO] [logging.py:96:log_dist] [Rank 0] step=%d, skipped=%d, lr=[1e-05], "
+                 "mom=[(0.9, 0.95)]",
+                 i, i < 12 ? 1 : i - 11);
+        add_text(&r, line);
+    }
+    expect(&r, FR_METRIC_SKIPPED, FR_FINDING_COLLAPSE, 13);
+    end(&r);
+
+    begin(&r, 80); /* bf16: no scale to read */
+    for (int i = 0; i < 25; i++) {
+        add_text(&r, "[deepspeed] OVERFLOW! Rank 0 Skipping step.");
+    }
+    expect(&r, FR_METRIC_SKIPPED, FR_FINDING_COLLAPSE, 1);
+    end(&r);
+}
+
+static void add_timed(struct run *r, int64_t step, double seconds)
+{
+    struct fr_point p = point(step);
+    struct fr_when when = {(int64_t)(seconds * FR_NS_PER_S), FR_NS_PER_S, FR_TIME_BASIS_WALL};
+    set(&p, FR_METRIC_LOSS, 2 + 0.01 * normal(r));
+    r->line++;
+    fr_series_add(r->s, &p, &r->who, &when, r->line, r->line * 100, FR_SV("the line"));
+}
+
+T_TEST(stall)
+{
+    struct run r;
+    begin(&r, 81);
+    for (int i = 0; i < 20; i++) {
+        add_timed(&r, i, 1000 + 5 * i);
+    }
+    struct fr_when late = {(int64_t)4000 * FR_NS_PER_S, FR_NS_PER_S, FR_TIME_BASIS_WALL};
+    fr_series_ends(r.s, &late);
+    struct fr_finding f = expect(&r, FR_METRIC_STEP_TIME, FR_FINDING_STALL, 20);
+    T_OK(f.terminal && f.step == 19);
+    end(&r);
+
+    begin(&r, 82); /* it went on after a quarter of an hour */
+    for (int i = 0; i < 40; i++) {
+        add_timed(&r, i, 1000 + 5 * i + (i >= 20 ? 900 : 0));
+    }
+    f = expect(&r, FR_METRIC_STEP_TIME, FR_FINDING_STALL, 20);
+    T_OK(!f.terminal && f.n_after_good != 0);
+    end(&r);
+
+    begin(&r, 83); /* saving a checkpoint takes a while */
+    for (int i = 0; i < 40; i++) {
+        add_timed(&r, i, 1000 + 5 * i + (i >= 20 ? 240 : 0));
+    }
+    expect_healthy(&r, "checkpoint", 0);
+}
+
 T_TEST(slow_rank)
 {
     struct run r;
@@ -669,11 +495,14 @@ T_TEST(throughput_drop)
         begin(&r, 81);
         for (int i = 0; i < 240; i++) {
             double v = (i < 200 ? 5.0 : 6.5) * exp(0.03 * normal(&r));
-            add1(&r, i, inverse ? FR_METRIC_THROUGHPUT : FR_METRIC_STEP_TIME, inverse ? 1000 / v : v);
+            add1(&r, i, inverse ? FR_METRIC_THROUGHPUT : FR_METRIC_STEP_TIME,
+                 inverse ? 1000 / v : v);
         }
         finish(&r);
-        const struct fr_finding *f = find(&r, inverse ? FR_METRIC_THROUGHPUT : FR_METRIC_STEP_TIME, FR_FINDING_DROP);
-        T_OK(f != NULL && f->line >= 198 && f->line <= 202 && f->terminal); /* a noisy last good point may belong to it */
+        const struct fr_finding *f = find(&r, inverse ? FR_METRIC_THROUGHPUT : FR_METRIC_STEP_TIME,
+                                          FR_FINDING_DROP);
+        T_OK(f != NULL && f->line >= 198 && f->line <= 202 &&
+             f->terminal); /* a noisy last good point may belong to it */
         end(&r);
     }
     struct run r;
@@ -719,7 +548,8 @@ T_TEST(bounded)
     }
     T_OK(fr_series_full(r.s));
     T_EQ_INT(fr_series_last_step(r.s), 1);
-    for (int i = 0; i < 100000; i++) { /* every second point is bad: findings do not grow with the run */
+    for (int i = 0; i < 100000;
+         i++) { /* every second point is bad: findings do not grow with the run */
         r.who.rank = i % 64;
         add1(&r, i, FR_METRIC_LOSS, i % 2 ? NAN : 1.0);
     }
@@ -733,7 +563,8 @@ struct seen {
     uint64_t points;
     double last;
 };
-static void see(void *ctx, enum fr_metric m, const struct fr_who *who, uint64_t points, int64_t first_step, int64_t last_step, double last)
+static void see(void *ctx, enum fr_metric m, const struct fr_who *who, uint64_t points,
+                int64_t first_step, int64_t last_step, double last)
 {
     struct seen *s = ctx;
     s->n++;

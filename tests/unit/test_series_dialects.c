@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every dialect reads its own samples, and only them; the gate literals occur on every line that must be read. */
+/* Every dialect reads its own samples, and only them; the gate literals occur on every line that
+ * must be read. */
 #include <math.h>
 
 #include "base/buf.h"
@@ -11,12 +12,14 @@ static void print_metrics(struct fr_buf *b, uint32_t bits, const struct fr_point
 {
     for (int m = 0; m < FR_METRIC_COUNT_; m++) {
         if ((bits >> m & 1) != 0) {
-            fr_buf_printf(b, " %s=%.10g", fr_metric_name((enum fr_metric)m), fabs(p->value[m]) * (p->value[m] < 0 ? -1 : 1));
+            fr_buf_printf(b, " %s=%.10g", fr_metric_name((enum fr_metric)m),
+                          fabs(p->value[m]) * (p->value[m] < 0 ? -1 : 1));
         }
     }
 }
 
-/* "step=10 max=100 epoch=1 batch=16 loss=2.5 ... missing=loss overflow from=8 minimum rl bar": the samples' language. */
+/* "step=10 max=100 epoch=1 batch=16 loss=2.5 ... missing=loss overflow from=8 minimum rl bar":
+ * the samples' language. */
 static void describe(struct fr_buf *b, const struct fr_point *p)
 {
     if (p->step >= 0) {
@@ -37,8 +40,12 @@ static void describe(struct fr_buf *b, const struct fr_point *p)
             fr_buf_printf(b, " missing=%s", fr_metric_name((enum fr_metric)m));
         }
     }
-    static const struct { unsigned bit; const char *word; } flags[] = {
-        {FR_POINT_OVERFLOW, " overflow"}, {FR_POINT_AT_MINIMUM, " minimum"}, {FR_POINT_RL, " rl"}, {FR_POINT_BAR, " bar"}, {FR_POINT_HEADER, " header"},
+    static const struct {
+        unsigned bit;
+        const char *word;
+    } flags[] = {
+        {FR_POINT_OVERFLOW, " overflow"}, {FR_POINT_AT_MINIMUM, " minimum"}, {FR_POINT_RL, " rl"},
+        {FR_POINT_BAR, " bar"},           {FR_POINT_HEADER, " header"},
     };
     for (unsigned i = 0; i < sizeof flags / sizeof *flags; i++) {
         if ((p->flags & flags[i].bit) != 0) {
@@ -92,7 +99,8 @@ T_TEST(samples)
                 T_FAIL("%s: no gate literal on '%s'", d->name, s->line);
             }
             if (!ok || p.dialect != i) {
-                T_FAIL("%s: %s read '%s'", d->name, ok ? fr_dialects[p.dialect]->name : "nobody", s->line);
+                T_FAIL("%s: %s read '%s'", d->name, ok ? fr_dialects[p.dialect]->name : "nobody",
+                       s->line);
                 continue;
             }
             describe(&got, &p);
@@ -102,7 +110,8 @@ T_TEST(samples)
     }
 }
 
-/* Cut anywhere, a line never makes a parser read outside it (the copy ends where the line ends, so ASan sees it). */
+/* Cut anywhere, a line never makes a parser read outside it (the copy ends where the line ends,
+ * so ASan sees it). */
 T_TEST(truncated_lines)
 {
     for (unsigned i = 0; i < fr_dialects_count; i++) {
@@ -140,17 +149,26 @@ static uint64_t rnd(void)
 
 T_TEST(numbers_like_strtod)
 {
-    static const struct { int digits; char how; } forms[] = {{0, 'f'}, {3, 'f'}, {6, 'f'}, {4, 'e'}, {17, 'g'}, {9, 'g'}, {12, 'f'}};
+    static const struct {
+        int digits;
+        char how;
+    } forms[] = {{0, 'f'}, {3, 'f'}, {6, 'f'}, {4, 'e'}, {17, 'g'}, {9, 'g'}, {12, 'f'}};
     for (int i = 0; i < 200000; i++) {
         char text[400];
-        double x = (double)(rnd() >> 11) / (double)(1 << 20) * (rnd() % 2 ? 1e-6 : 1.0) / (double)(1 + rnd() % 1000);
+        double x = (double)(rnd() >> 11) / (double)(1 << 20) * (rnd() % 2 ? 1e-6 : 1.0) /
+                   (double)(1 + rnd() % 1000);
         x = rnd() % 5 == 0 ? -x : x;
         int k = (int)(rnd() % 7), d = forms[k].digits;
-        snprintf(text, sizeof text, forms[k].how == 'f' ? "%.*f" : forms[k].how == 'e' ? "%.*e" : "%.*g", d, x);
+        snprintf(text, sizeof text,
+                 forms[k].how == 'f'   ? "%.*f"
+                 : forms[k].how == 'e' ? "%.*e"
+                                       : "%.*g",
+                 d, x);
         const char *p = text, *e = text + strlen(text);
         double got, want = strtod(text, NULL);
         bool ok = fr_num(&p, e, &got);
-        if (!ok || p != e || got != want) { /* long double rounds once more: a last-bit difference is allowed */
+        if (!ok || p != e ||
+            got != want) { /* long double rounds once more: a last-bit difference is allowed */
             if (!ok || p != e || fabs(got - want) > fabs(want) * 2.3e-16) {
                 T_FAIL("'%s': got %.17g, want %.17g", text, got, want);
             }
@@ -161,17 +179,33 @@ T_TEST(numbers_like_strtod)
 
 T_TEST(odd_numbers)
 {
-    static const struct { const char *text; double v; size_t used; bool grouped; } rows[] = {
-        {"nan", NAN, 3, false}, {"-inf,", -INFINITY, 4, false}, {"Infinity ", INFINITY, 8, false}, {"NaN}", NAN, 3, false},
-        {"1.5e-310", 1.5e-310, 8, false}, {"7,282 ", 7282, 5, true}, {"7,282", 7, 1, false}, {"1,234,567.5", 1234567.5, 11, true},
-        {".5", 0.5, 2, false}, {"12345678901234567890123", 12345678901234567890123.0, 23, false}, {"3e", 3, 1, false}, {"5.", 5, 2, false},
-        {"1e400", INFINITY, 5, false}, {"0.10000000000000000000000001", 0.1, 28, false},
+    static const struct {
+        const char *text;
+        double v;
+        size_t used;
+        bool grouped;
+    } rows[] = {
+        {"nan", NAN, 3, false},
+        {"-inf,", -INFINITY, 4, false},
+        {"Infinity ", INFINITY, 8, false},
+        {"NaN}", NAN, 3, false},
+        {"1.5e-310", 1.5e-310, 8, false},
+        {"7,282 ", 7282, 5, true},
+        {"7,282", 7, 1, false},
+        {"1,234,567.5", 1234567.5, 11, true},
+        {".5", 0.5, 2, false},
+        {"12345678901234567890123", 12345678901234567890123.0, 23, false},
+        {"3e", 3, 1, false},
+        {"5.", 5, 2, false},
+        {"1e400", INFINITY, 5, false},
+        {"0.10000000000000000000000001", 0.1, 28, false},
     };
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *p = rows[i].text, *e = p + strlen(p);
         double v = 0;
         bool ok = rows[i].grouped ? fr_num_grouped(&p, e, &v) : fr_num(&p, e, &v);
-        if (!ok || (size_t)(p - rows[i].text) != rows[i].used || !(v == rows[i].v || (isnan(v) && isnan(rows[i].v)))) {
+        if (!ok || (size_t)(p - rows[i].text) != rows[i].used ||
+            !(v == rows[i].v || (isnan(v) && isnan(rows[i].v)))) {
             T_FAIL("'%s': ok %d, %.17g, used %zu", rows[i].text, ok, v, (size_t)(p - rows[i].text));
         }
         t_checks_++;
