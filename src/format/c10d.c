@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* c10d: the C++ log prefix of torch ("[E808 04:21:41.160918398 ProcessGroupNCCL.cpp:655] ") and what the NCCL watchdog says
- * in all its generations: time-outs, counters, dump signals, remote errors. Everything is written for the waiting side. */
+/* c10d: the C++ log prefix of torch ("[E808 04:21:41.160918398 ProcessGroupNCCL.cpp:655] ") and
+ * what the NCCL watchdog says in all its generations: time-outs, counters, dump signals, remote
+ * errors. Everything is written for the waiting side. */
 #include "format/dialect.h"
 
 static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
@@ -16,8 +17,8 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     if (fr_is_digit(fr_lex_peek(at, 0)) && !fr_stamp_glog(&at, ctx->year, &when)) {
         return false;
     }
-    if (!fr_lex_char(&at, ' ') || !fr_lex_name(&at, &file) || fr_sv_chr(file, '.') == FR_NPOS || !fr_lex_char(&at, ':') ||
-        !fr_lex_digits(&at, 1, 6, &line) || !fr_lex_char(&at, ']')) {
+    if (!fr_lex_char(&at, ' ') || !fr_lex_name(&at, &file) || fr_sv_chr(file, '.') == FR_NPOS ||
+        !fr_lex_char(&at, ':') || !fr_lex_digits(&at, 1, 6, &line) || !fr_lex_char(&at, ']')) {
         return false;
     }
     if (when.basis != FR_TIME_BASIS_NONE) {
@@ -28,7 +29,8 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     return true;
 }
 
-/* "WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001 milliseconds" */
+/* "WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001
+ * milliseconds" */
 static void work_facts(struct fr_draft *d, fr_sv text)
 {
     fr_sv at, op;
@@ -74,12 +76,14 @@ static bool timeout_fact(struct fr_draft *d, const struct fr_record *rec)
     return true;
 }
 
-/* "last enqueued NCCL work: 15735, last completed NCCL work: 15733" and the 2.6 wording "last enqueued work: E". */
+/* "last enqueued NCCL work: 15735, last completed NCCL work: 15733" and the 2.6 wording "last
+ * enqueued work: E". */
 static bool counters_fact(struct fr_draft *d, const struct fr_record *rec)
 {
     static const char *const enqueued[] = {"ast enqueued NCCL work: ", "ast enqueued work: "};
     static const char *const completed[] = {"ast completed NCCL work: ", "ast completed work: "};
-    static const char *const sequence[] = {"at work sequence id: ", "Timeout at NCCL work: ", "watchdog at work: "};
+    static const char *const sequence[] = {
+        "at work sequence id: ", "Timeout at NCCL work: ", "watchdog at work: "};
     bool found = false;
     for (size_t i = 0; i < 2 && !found; i++) {
         found = fr_draft_num_after(d, FR_KEY_ENQUEUED, rec->text, fr_sv_z(enqueued[i]));
@@ -115,9 +119,12 @@ static bool dump_fact(struct fr_draft *d, const struct fr_record *rec)
             fr_draft_num(d, FR_KEY_PEER_RANK, rank, FR_SV_NONE);
             fr_draft_text(d, FR_KEY_REASON, FR_SV("received"));
         } else {
-            fr_draft_text(d, FR_KEY_REASON, fr_sv_has(at, FR_SV("this local rank")) ? FR_SV("own") : FR_SV("received"));
+            fr_draft_text(d, FR_KEY_REASON,
+                          fr_sv_has(at, FR_SV("this local rank")) ? FR_SV("own")
+                                                                  : FR_SV("received"));
         }
-    } else if (fr_sv_has(rec->text, FR_SV("Observed flight recorder dump signal from another rank"))) {
+    } else if (fr_sv_has(rec->text,
+                         FR_SV("Observed flight recorder dump signal from another rank"))) {
         fr_draft_text(d, FR_KEY_REASON, FR_SV("observed"));
     } else if (fr_sv_has(rec->text, FR_SV("First PG on this rank to signal dumping"))) {
         fr_draft_text(d, FR_KEY_REASON, FR_SV("first"));
@@ -131,11 +138,13 @@ static bool dump_fact(struct fr_draft *d, const struct fr_record *rec)
 static bool peer_fact(struct fr_draft *d, const struct fr_record *rec)
 {
     d->fact = FR_FACT_PEER_LOST;
-    if (fr_draft_num_after(d, FR_KEY_PEER_RANK, rec->text, FR_SV("remote error detected from rank: "))) {
+    if (fr_draft_num_after(d, FR_KEY_PEER_RANK, rec->text,
+                           FR_SV("remote error detected from rank: "))) {
         fr_draft_text(d, FR_KEY_REASON, FR_SV("remote-error"));
     } else if (fr_sv_has(rec->text, FR_SV("raised the following async exception")) ||
                fr_sv_has(rec->text, FR_SV("found async exception when checking for NCCL errors"))) {
-        if (!fr_sv_has(rec->text, FR_SV("remote process exit")) && !fr_sv_has(rec->text, FR_SV("ncclRemoteError")) &&
+        if (!fr_sv_has(rec->text, FR_SV("remote process exit")) &&
+            !fr_sv_has(rec->text, FR_SV("ncclRemoteError")) &&
             !fr_sv_has(rec->text, FR_SV("network error"))) {
             return false;
         }
@@ -148,7 +157,8 @@ static bool peer_fact(struct fr_draft *d, const struct fr_record *rec)
     return true;
 }
 
-/* "[K] is setting up NCCL communicator and retrieving ncclUniqueId from [0] via c10d key-value store ..." */
+/* "[K] is setting up NCCL communicator and retrieving ncclUniqueId from [0] via c10d key-value
+ * store ..." */
 static bool store_fact(struct fr_draft *d, const struct fr_record *rec)
 {
     fr_sv at;
@@ -171,10 +181,11 @@ static bool store_fact(struct fr_draft *d, const struct fr_record *rec)
     return true;
 }
 
-static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret, int max)
+static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
+                 int max)
 {
-    static bool (*const readers[])(struct fr_draft *, const struct fr_record *) = {timeout_fact, dump_fact, counters_fact,
-                                                                                 peer_fact, store_fact};
+    static bool (*const readers[])(struct fr_draft *, const struct fr_record *) = {
+        timeout_fact, dump_fact, counters_fact, peer_fact, store_fact};
     (void)ctx;
     int n = 0;
     for (size_t i = 0; i < sizeof readers / sizeof *readers && n < max; i++) {
@@ -184,40 +195,69 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
     return n;
 }
 
-static const char *const literals[] = {"before timing out", "ast enqueued NCCL work", "ast enqueued work: ",
-                                       "flight recorder dump signal", "First PG on this rank", "Received a dump signal",
-                                       "remote error detected from rank", "following async exception",
-                                       "found async exception", "watchdog got stuck for", "Heartbeat monitor timed out",
-                                       "is setting up NCCL communicator", NULL};
+static const char *const literals[] = {"before timing out",
+                                       "ast enqueued NCCL work",
+                                       "ast enqueued work: ",
+                                       "flight recorder dump signal",
+                                       "First PG on this rank",
+                                       "Received a dump signal",
+                                       "remote error detected from rank",
+                                       "following async exception",
+                                       "found async exception",
+                                       "watchdog got stuck for",
+                                       "Heartbeat monitor timed out",
+                                       "is setting up NCCL communicator",
+                                       NULL};
 
 static const struct fr_format_sample samples[] = {
-    {"[rank12]:[E808 04:21:41.160918398 ProcessGroupNCCL.cpp:655] [Rank 4] Watchdog caught collective operation timeout: "
-     "WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001 milliseconds before timing out.",
-     "rank=12 level=error time=2026-08-08T04:21:41 res=1000000000 fact=timeout seq=5 op=ALLREDUCE numel=1 timeout_ms=600000 ran_ms=600001 pg_rank=4"},
-    {"[E ProcessGroupNCCL.cpp:737] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(OpType=BROADCAST, "
+    {"[rank12]:[E808 04:21:41.160918398 ProcessGroupNCCL.cpp:655] [Rank 4] Watchdog caught "
+     "collective operation timeout: "
+     "WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for "
+     "600001 milliseconds before timing out.",
+     "rank=12 level=error time=2026-08-08T04:21:41 res=1000000000 fact=timeout seq=5 op=ALLREDUCE "
+     "numel=1 timeout_ms=600000 ran_ms=600001 pg_rank=4"},
+    {"[E ProcessGroupNCCL.cpp:737] [Rank 1] Watchdog caught collective operation timeout: "
+     "WorkNCCL(OpType=BROADCAST, "
      "TensorShape=[3], Timeout(ms)=1800000) ran for 1802212 milliseconds before timing out.",
-     "level=error time=- rank=- fact=timeout op=BROADCAST ran_ms=1802212 timeout_ms=1800000 pg_rank=1"},
-    {"[rank3]:[E1206 01:02:03.000000001 ProcessGroupNCCL.cpp:1664] [PG ID 2 PG GUID 51(TENSOR_MODEL_PARALLEL_GROUP) Rank 1] Exception "
-     "(either an error or timeout) detected by watchdog at work: 87, last enqueued NCCL work: 88, last completed NCCL work: 86.",
-     "rank=3 pg_rank=1 fact=counters seq=87 enqueued=88 completed=86 pg=51 pg_desc=TENSOR_MODEL_PARALLEL_GROUP"},
-    {"[rank3]:[E1206 01:02:03.000000001 ProcessGroupNCCL.cpp:664] [PG ID 0 PG GUID 0(default_pg) Rank 3]  failure detected by watchdog "
+     "level=error time=- rank=- fact=timeout op=BROADCAST ran_ms=1802212 timeout_ms=1800000 "
+     "pg_rank=1"},
+    {"[rank3]:[E1206 01:02:03.000000001 ProcessGroupNCCL.cpp:1664] [PG ID 2 PG GUID "
+     "51(TENSOR_MODEL_PARALLEL_GROUP) Rank 1] Exception "
+     "(either an error or timeout) detected by watchdog at work: 87, last enqueued NCCL work: 88, "
+     "last completed NCCL work: 86.",
+     "rank=3 pg_rank=1 fact=counters seq=87 enqueued=88 completed=86 pg=51 "
+     "pg_desc=TENSOR_MODEL_PARALLEL_GROUP"},
+    {"[rank3]:[E1206 01:02:03.000000001 ProcessGroupNCCL.cpp:664] [PG ID 0 PG GUID 0(default_pg) "
+     "Rank 3]  failure detected by watchdog "
      "at work sequence id: 9 PG status: last enqueued work: 11, last completed work: -1",
      "fact=counters seq=9 enqueued=11 completed=-1 pg=0 pg_desc=default_pg"},
-    {"[rank3]:[E1206 01:02:03.000000001 ProcessGroupNCCL.cpp:64] [PG 1 Rank 3] Timeout at NCCL work: 4, last enqueued NCCL work: 5, last completed NCCL work: 3.",
+    {"[rank3]:[E1206 01:02:03.000000001 ProcessGroupNCCL.cpp:64] [PG 1 Rank 3] Timeout at NCCL "
+     "work: 4, last enqueued NCCL work: 5, last completed NCCL work: 3.",
      "fact=counters seq=4 enqueued=5 completed=3 pg=1 pg_rank=3"},
-    {"[rank0]:[E1206 01:02:03.000000001 ProcessGroupNCCL.cpp:64] [PG ID 0 PG GUID 0 Rank 0] Received a dump signal due to a collective timeout from  rank 8 "
-     "and we will try our best to dump the debug info. Last enqueued NCCL work: 7, last completed NCCL work: 6.This is",
+    {"[rank0]:[E1206 01:02:03.000000001 ProcessGroupNCCL.cpp:64] [PG ID 0 PG GUID 0 Rank 0] "
+     "Received a dump signal due to a collective timeout from  rank 8 "
+     "and we will try our best to dump the debug info. Last enqueued NCCL work: 7, last completed "
+     "NCCL work: 6.This is",
      "fact=dump_signal peer_rank=8 reason=received; fact=counters enqueued=7 completed=6"},
-    {"[rank0]:[E1206 01:02:03.000000001 ProcessGroupNCCL.cpp:64] [PG ID 0 PG GUID 0 Rank 0] Observed flight recorder dump signal from another rank via TCPStore.",
+    {"[rank0]:[E1206 01:02:03.000000001 ProcessGroupNCCL.cpp:64] [PG ID 0 PG GUID 0 Rank 0] "
+     "Observed flight recorder dump signal from another rank via TCPStore.",
      "fact=dump_signal reason=observed"},
-    {"[rank1]:[E428 22:01:41.996319560 ProcessGroupNCCL.cpp:552] [Rank 1] Collective WorkNCCL(SeqNum=503, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, "
-     "Timeout(ms)=600000) raised the following async exception: NCCL error: remote process exited or there was a network error, NCCL version 2.21.5",
+    {"[rank1]:[E428 22:01:41.996319560 ProcessGroupNCCL.cpp:552] [Rank 1] Collective "
+     "WorkNCCL(SeqNum=503, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, "
+     "Timeout(ms)=600000) raised the following async exception: NCCL error: remote process exited "
+     "or there was a network error, NCCL version 2.21.5",
      "fact=peer_lost seq=503 reason=nccl-remote-error"},
-    {"[rank1]: torch.distributed.DistBackendError: [1] is setting up NCCL communicator and retrieving ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: Socket Timeout",
+    {"[rank1]: torch.distributed.DistBackendError: [1] is setting up NCCL communicator and "
+     "retrieving ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') "
+     "got error: Socket Timeout",
      "fact=timeout pg_rank=1 peer_rank=0 reason=store"},
     {"[Error] this is no prefix", "time=-"},
     {"retry before timing out soon", ""},
     {NULL, NULL}};
 
-const struct fr_format fr_format_c10d = {
-    .name = "c10d", .summary = "torch's C++ log lines and the NCCL watchdog", .peel = peel, .literals = literals, .facts = facts, .samples = samples};
+const struct fr_format fr_format_c10d = {.name = "c10d",
+                                         .summary = "torch's C++ log lines and the NCCL watchdog",
+                                         .peel = peel,
+                                         .literals = literals,
+                                         .facts = facts,
+                                         .samples = samples};

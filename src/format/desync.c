@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* desync: reports that name the ranks which are behind: torch's desync report (PG ranks), NCCL RAS (communicator ranks), JAX and
- * TensorFlow coordination (task numbers). */
+/* desync: reports that name the ranks which are behind: torch's desync report (PG ranks), NCCL RAS
+ * (communicator ranks), JAX and TensorFlow coordination (task numbers). */
 #include "format/dialect.h"
 
-/* "- To our best knowledge, ranks [2, 5] are the lagging ranks that caused this timeout. They never joined any collectives"
- * "- [3] joined but didn't finish collective #11", "  [1, 2] finished collective #11, but didn't join collective #12" */
+/* "- To our best knowledge, ranks [2, 5] are the lagging ranks that caused this timeout. They never
+ * joined any collectives"
+ * "- [3] joined but didn't finish collective #11", "  [1, 2] finished collective #11, but didn't
+ * join collective #12" */
 static bool torch_fact(struct fr_draft *d, fr_sv text)
 {
     fr_sv at;
@@ -24,24 +26,29 @@ static bool torch_fact(struct fr_draft *d, fr_sv text)
     at = fr_sv_skip(text, open + 1);
     d->fact = FR_FACT_MISSING;
     fr_draft_list(d, FR_KEY_MISSING, fr_sv_head(at, fr_sv_chr(at, ']')));
-    (void)fr_draft_num_after(d, FR_KEY_SEQ, text, late ? FR_SV("didn't join collective #") : FR_SV("didn't finish collective #"));
+    (void)fr_draft_num_after(d, FR_KEY_SEQ, text,
+                             late ? FR_SV("didn't join collective #")
+                                  : FR_SV("didn't finish collective #"));
     fr_draft_text(d, FR_KEY_REASON, late ? FR_SV("didn't-join") : FR_SV("didn't-finish"));
     return true;
 }
 
-/* NCCL RAS: "The missing rank: 21", "Rank 12 -- GPU 4 managed by process 3237 on node 10.6.9.1", "30 ranks have launched up to operation 796",
- * "Process 3487984 on node 172.16.64.213 managing GPU 5" */
+/* NCCL RAS: "The missing rank: 21", "Rank 12 -- GPU 4 managed by process 3237 on node 10.6.9.1",
+ * "30 ranks have launched up to operation 796", "Process 3487984 on node 172.16.64.213 managing GPU
+ * 5" */
 static bool ras_fact(struct fr_draft *d, fr_sv text)
 {
     fr_sv at, node;
     int64_t n = 0;
-    if (fr_lex_find(text, "The missing rank: ", &at) || fr_lex_find(text, "The missing ranks: ", &at)) {
+    if (fr_lex_find(text, "The missing rank: ", &at) ||
+        fr_lex_find(text, "The missing ranks: ", &at)) {
         d->fact = FR_FACT_MISSING;
         fr_draft_list(d, FR_KEY_MISSING, at);
         fr_draft_text(d, FR_KEY_REASON, FR_SV("ras"));
         return true;
     }
-    if (fr_sv_has(text, FR_SV(" managed by process ")) && fr_draft_num_after(d, FR_KEY_RANK, text, FR_SV("Rank "))) {
+    if (fr_sv_has(text, FR_SV(" managed by process ")) &&
+        fr_draft_num_after(d, FR_KEY_RANK, text, FR_SV("Rank "))) {
         d->fact = FR_FACT_IDENTITY;
         (void)fr_draft_num_after(d, FR_KEY_GPU, text, FR_SV("GPU "));
         (void)fr_draft_num_after(d, FR_KEY_PID, text, FR_SV(" managed by process "));
@@ -59,7 +66,8 @@ static bool ras_fact(struct fr_draft *d, fr_sv text)
         fr_draft_text(d, FR_KEY_REASON, FR_SV("ras"));
         return true;
     }
-    if (fr_sv_has(text, FR_SV(" managing GPU ")) && fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("Process "))) {
+    if (fr_sv_has(text, FR_SV(" managing GPU ")) &&
+        fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("Process "))) {
         d->fact = FR_FACT_MISSING;
         (void)fr_draft_num_after(d, FR_KEY_GPU, text, FR_SV(" managing GPU "));
         if (fr_lex_find(text, " on node ", &at) && fr_lex_token(&at, &node)) {
@@ -71,15 +79,18 @@ static bool ras_fact(struct fr_draft *d, fr_sv text)
     return false;
 }
 
-/* "/job:jax_worker/replica:0/task:37 has been set to ERROR in coordination service: UNAVAILABLE: Task ... heartbeat timeout",
- * "Some timed out task names: /job:jax_worker/replica:0/task:2", "# of tasks that reached the barrier: 3/4" */
+/* "/job:jax_worker/replica:0/task:37 has been set to ERROR in coordination service: UNAVAILABLE:
+ * Task ... heartbeat timeout", "Some timed out task names: /job:jax_worker/replica:0/task:2", "# of
+ * tasks that reached the barrier: 3/4" */
 static bool coordination_fact(struct fr_draft *d, fr_sv text)
 {
     fr_sv at;
-    bool dead = fr_sv_has(text, FR_SV("has been set to ERROR in coordination service")) || fr_sv_has(text, FR_SV("heartbeat timeout"));
+    bool dead = fr_sv_has(text, FR_SV("has been set to ERROR in coordination service")) ||
+                fr_sv_has(text, FR_SV("heartbeat timeout"));
     bool late = fr_sv_has(text, FR_SV("timed out task names"));
     at = text;
-    if ((!dead && !late) || (late && !fr_lex_find(at, "timed out task names", &at)) || !fr_lex_find(at, "/task:", &at)) {
+    if ((!dead && !late) || (late && !fr_lex_find(at, "timed out task names", &at)) ||
+        !fr_lex_find(at, "/task:", &at)) {
         return false;
     }
     int32_t task = -1;
@@ -93,9 +104,11 @@ static bool coordination_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
-static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret, int max)
+static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
+                 int max)
 {
-    static bool (*const readers[])(struct fr_draft *, fr_sv) = {torch_fact, ras_fact, coordination_fact};
+    static bool (*const readers[])(struct fr_draft *, fr_sv) = {torch_fact, ras_fact,
+                                                                coordination_fact};
     (void)ctx;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
         struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_NONE);
@@ -106,23 +119,46 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
     return 0;
 }
 
-static const char *const literals[] = {"are the lagging ranks", "didn't finish collective #", "didn't join collective #", "The missing rank",
-                                       " managed by process ", "launched up to operation ", " managing GPU ", "set to ERROR in coordination", "heartbeat timeout",
-                                       "timed out task names", NULL};
+static const char *const literals[] = {"are the lagging ranks",
+                                       "didn't finish collective #",
+                                       "didn't join collective #",
+                                       "The missing rank",
+                                       " managed by process ",
+                                       "launched up to operation ",
+                                       " managing GPU ",
+                                       "set to ERROR in coordination",
+                                       "heartbeat timeout",
+                                       "timed out task names",
+                                       NULL};
 
 static const struct fr_format_sample samples[] = {
-    {"\t - To our best knowledge, ranks [2, 5] are the lagging ranks that caused this timeout. They never joined any collectives", "fact=missing missing=\"2, 5\" reason=never-joined"},
-    {"\t   - [3] joined but didn't finish collective #11 (count from 1)", "fact=missing missing=3 seq=11 reason=didn't-finish"},
-    {"\t     [1, 2] finished collective #11, but didn't join collective #12 (count from 1)", "fact=missing missing=\"1, 2\" seq=12 reason=didn't-join"},
+    {"\t - To our best knowledge, ranks [2, 5] are the lagging ranks that caused this timeout. "
+     "They never joined any collectives",
+     "fact=missing missing=\"2, 5\" reason=never-joined"},
+    {"\t   - [3] joined but didn't finish collective #11 (count from 1)",
+     "fact=missing missing=3 seq=11 reason=didn't-finish"},
+    {"\t     [1, 2] finished collective #11, but didn't join collective #12 (count from 1)",
+     "fact=missing missing=\"1, 2\" seq=12 reason=didn't-join"},
     {"  The missing rank: 21", "fact=missing missing=21 reason=ras"},
-    {"  Rank 12 -- GPU 4 managed by process 323782 on node 10.61.9.4", "fact=identity rank=12 gpu=4 pid=323782 node=10.61.9.4 comm=ras"},
-    {"  30 ranks have launched up to operation 796", "fact=counters count=30 enqueued=796 reason=ras"},
-    {"  Process 3487984 on node 172.16.64.213 managing GPU 5", "fact=missing pid=3487984 gpu=5 node=172.16.64.213"},
-    {"2022-11-23 16:25:36.140058: E external/x/coordination_service.cc:954] /job:jax_worker/replica:0/task:37 has been set to ERROR in coordination service: UNAVAILABLE: Task",
+    {"  Rank 12 -- GPU 4 managed by process 323782 on node 10.61.9.4",
+     "fact=identity rank=12 gpu=4 pid=323782 node=10.61.9.4 comm=ras"},
+    {"  30 ranks have launched up to operation 796",
+     "fact=counters count=30 enqueued=796 reason=ras"},
+    {"  Process 3487984 on node 172.16.64.213 managing GPU 5",
+     "fact=missing pid=3487984 gpu=5 node=172.16.64.213"},
+    {"2022-11-23 16:25:36.140058: E external/x/coordination_service.cc:954] "
+     "/job:jax_worker/replica:0/task:37 has been set to ERROR in coordination service: "
+     "UNAVAILABLE: Task",
      "level=error fact=missing missing=37 task=37 reason=heartbeat"},
-    {"Barrier timed out. Id: x. # of tasks that reached the barrier: 3/4. Some timed out task names: /job:jax_worker/replica:0/task:2", "fact=missing missing=2 reason=coordination-barrier"},
+    {"Barrier timed out. Id: x. # of tasks that reached the barrier: 3/4. Some timed out task "
+     "names: /job:jax_worker/replica:0/task:2",
+     "fact=missing missing=2 reason=coordination-barrier"},
     {"the missing ranks of the army", ""},
     {NULL, NULL}};
 
 const struct fr_format fr_format_desync = {
-    .name = "desync", .summary = "desync report, NCCL RAS, JAX coordination: who is behind", .literals = literals, .facts = facts, .samples = samples};
+    .name = "desync",
+    .summary = "desync report, NCCL RAS, JAX coordination: who is behind",
+    .literals = literals,
+    .facts = facts,
+    .samples = samples};

@@ -33,14 +33,16 @@ enum fr_begin fr_begin_of(fr_sv text)
 static const struct {
     const char *word;
     uint8_t n, level;
-} level_words[] = {
-    {"INFO", 4, FR_LEVEL_INFO},       {"WARNING", 7, FR_LEVEL_WARN},   {"WARN", 4, FR_LEVEL_WARN},
-    {"ERROR", 5, FR_LEVEL_ERROR},     {"DEBUG", 5, FR_LEVEL_DEBUG},    {"CRITICAL", 8, FR_LEVEL_FATAL},
-    {"FATAL", 5, FR_LEVEL_FATAL},     {"TRACE", 5, FR_LEVEL_DEBUG},    {"NOTICE", 6, FR_LEVEL_INFO},
-    {"SUCCESS", 7, FR_LEVEL_INFO},    {"EXCEPTION", 9, FR_LEVEL_ERROR}, {"EMERG", 5, FR_LEVEL_FATAL},
-    {"ALERT", 5, FR_LEVEL_FATAL},     {"CRIT", 4, FR_LEVEL_FATAL},     {"ERR", 3, FR_LEVEL_ERROR},
-    {"INFORMATION", 11, FR_LEVEL_INFO}, {"PANIC", 5, FR_LEVEL_FATAL},  {"VERBOSE", 7, FR_LEVEL_DEBUG},
-    {"SEVERE", 6, FR_LEVEL_ERROR}};
+} level_words[] = {{"INFO", 4, FR_LEVEL_INFO},       {"WARNING", 7, FR_LEVEL_WARN},
+                   {"WARN", 4, FR_LEVEL_WARN},       {"ERROR", 5, FR_LEVEL_ERROR},
+                   {"DEBUG", 5, FR_LEVEL_DEBUG},     {"CRITICAL", 8, FR_LEVEL_FATAL},
+                   {"FATAL", 5, FR_LEVEL_FATAL},     {"TRACE", 5, FR_LEVEL_DEBUG},
+                   {"NOTICE", 6, FR_LEVEL_INFO},     {"SUCCESS", 7, FR_LEVEL_INFO},
+                   {"EXCEPTION", 9, FR_LEVEL_ERROR}, {"EMERG", 5, FR_LEVEL_FATAL},
+                   {"ALERT", 5, FR_LEVEL_FATAL},     {"CRIT", 4, FR_LEVEL_FATAL},
+                   {"ERR", 3, FR_LEVEL_ERROR},       {"INFORMATION", 11, FR_LEVEL_INFO},
+                   {"PANIC", 5, FR_LEVEL_FATAL},     {"VERBOSE", 7, FR_LEVEL_DEBUG},
+                   {"SEVERE", 6, FR_LEVEL_ERROR}};
 
 /* Upper case, lower case or Capitalised, but not mixed: "Error" yes, "eRRor" no. */
 static bool word_is(fr_sv s, const char *upper, size_t n)
@@ -133,12 +135,12 @@ fr_sv fr_pci_normal(struct fr_arena *scratch, fr_sv s)
         return FR_SV_NONE;
     }
     if (n == 1) { /* NCCL's busId: domain, bus, device and one digit of function, run together */
-        return fr_arena_printf(scratch, "%04x:%02x:%02x", (unsigned)(part[0] >> 20 & 0xffff), (unsigned)(part[0] >> 12 & 0xff),
-                               (unsigned)(part[0] >> 4 & 0xff));
+        return fr_arena_printf(scratch, "%04x:%02x:%02x", (unsigned)(part[0] >> 20 & 0xffff),
+                               (unsigned)(part[0] >> 12 & 0xff), (unsigned)(part[0] >> 4 & 0xff));
     }
     if (n >= 3) {
-        return fr_arena_printf(scratch, "%04x:%02x:%02x", (unsigned)(part[0] & 0xffff), (unsigned)(part[1] & 0xff),
-                               (unsigned)(part[2] & 0xff));
+        return fr_arena_printf(scratch, "%04x:%02x:%02x", (unsigned)(part[0] & 0xffff),
+                               (unsigned)(part[1] & 0xff), (unsigned)(part[2] & 0xff));
     }
     return FR_SV_NONE;
 }
@@ -146,14 +148,25 @@ fr_sv fr_pci_normal(struct fr_arena *scratch, fr_sv s)
 static const struct {
     const char *name, *text; /* without SIG; what strsignal() says */
     int number;
-} signal_names[] = {
-    {"HUP", "Hangup", 1},          {"INT", "Interrupt", 2},          {"QUIT", "Quit", 3},
-    {"ILL", "Illegal instruction", 4}, {"TRAP", "Trace/breakpoint trap", 5}, {"ABRT", "Aborted", 6},
-    {"BUS", "Bus error", 7},       {"FPE", "Floating point exception", 8}, {"KILL", "Killed", 9},
-    {"USR1", "User defined signal 1", 10}, {"SEGV", "Segmentation fault", 11}, {"USR2", "User defined signal 2", 12},
-    {"PIPE", "Broken pipe", 13},   {"ALRM", "Alarm clock", 14},      {"TERM", "Terminated", 15},
-    {"CONT", "Continued", 18},     {"STOP", "Stopped (signal)", 19}, {"XCPU", "CPU time limit exceeded", 24},
-    {"XFSZ", "File size limit exceeded", 25}};
+} signal_names[] = {{"HUP", "Hangup", 1},
+                    {"INT", "Interrupt", 2},
+                    {"QUIT", "Quit", 3},
+                    {"ILL", "Illegal instruction", 4},
+                    {"TRAP", "Trace/breakpoint trap", 5},
+                    {"ABRT", "Aborted", 6},
+                    {"BUS", "Bus error", 7},
+                    {"FPE", "Floating point exception", 8},
+                    {"KILL", "Killed", 9},
+                    {"USR1", "User defined signal 1", 10},
+                    {"SEGV", "Segmentation fault", 11},
+                    {"USR2", "User defined signal 2", 12},
+                    {"PIPE", "Broken pipe", 13},
+                    {"ALRM", "Alarm clock", 14},
+                    {"TERM", "Terminated", 15},
+                    {"CONT", "Continued", 18},
+                    {"STOP", "Stopped (signal)", 19},
+                    {"XCPU", "CPU time limit exceeded", 24},
+                    {"XFSZ", "File size limit exceeded", 25}};
 
 int fr_signal_number(fr_sv name)
 {
@@ -162,7 +175,8 @@ int fr_signal_number(fr_sv name)
     (void)fr_lex_lit(&name, "Signals.");
     (void)fr_lex_lit(&name, "SIG");
     for (size_t i = 0; i < sizeof signal_names / sizeof *signal_names; i++) {
-        if (fr_sv_eq(name, fr_sv_z(signal_names[i].name)) || fr_sv_eq(name, fr_sv_z(signal_names[i].text))) {
+        if (fr_sv_eq(name, fr_sv_z(signal_names[i].name)) ||
+            fr_sv_eq(name, fr_sv_z(signal_names[i].text))) {
             return signal_names[i].number;
         }
     }
@@ -190,15 +204,16 @@ fr_sv fr_address_only(fr_sv s)
 void fr_draft_num(struct fr_draft *d, enum fr_key key, int64_t num, fr_sv text)
 {
     if (d != NULL && d->n_caps < FR_DRAFT_CAPS) {
-        d->caps[d->n_caps++] =
-            (struct fr_cap){.key = (uint8_t)key, .is_num = true, .num = num, .text = text, .name = FR_SV_NONE};
+        d->caps[d->n_caps++] = (struct fr_cap){
+            .key = (uint8_t)key, .is_num = true, .num = num, .text = text, .name = FR_SV_NONE};
     }
 }
 
 void fr_draft_text(struct fr_draft *d, enum fr_key key, fr_sv text)
 {
     if (d != NULL && text.n > 0 && d->n_caps < FR_DRAFT_CAPS) {
-        d->caps[d->n_caps++] = (struct fr_cap){.key = (uint8_t)key, .text = text, .name = FR_SV_NONE};
+        d->caps[d->n_caps++] =
+            (struct fr_cap){.key = (uint8_t)key, .text = text, .name = FR_SV_NONE};
     }
 }
 
@@ -226,7 +241,8 @@ void fr_draft_pg(struct fr_draft *d, const struct fr_record *rec)
             group = fr_sv_head(at, end);
             (void)fr_lex_find(group, "PG GUID ", &group);
             if (fr_sv_cut(group, '(', &name, &desc)) {
-                fr_draft_text(d, FR_KEY_PG_DESC, fr_sv_ends(desc, FR_SV(")")) ? fr_sv_head(desc, desc.n - 1) : desc);
+                fr_draft_text(d, FR_KEY_PG_DESC,
+                              fr_sv_ends(desc, FR_SV(")")) ? fr_sv_head(desc, desc.n - 1) : desc);
             }
             fr_draft_text(d, FR_KEY_PG, fr_sv_trim(name));
             if (fr_lex_num_after(fr_sv_skip(at, end), FR_SV(" Rank "), &rank, &printed)) {
@@ -253,7 +269,8 @@ void fr_draft_list(struct fr_draft *d, enum fr_key key, fr_sv list)
     fr_sv first = list;
     int64_t num = 0;
     if (fr_lex_int(&first, &num) && d != NULL && d->n_caps < FR_DRAFT_CAPS) {
-        d->caps[d->n_caps++] = (struct fr_cap){.key = (uint8_t)key, .is_num = true, .num = num, .text = list, .name = FR_SV_NONE};
+        d->caps[d->n_caps++] = (struct fr_cap){
+            .key = (uint8_t)key, .is_num = true, .num = num, .text = list, .name = FR_SV_NONE};
     } else {
         fr_draft_text(d, key, list);
     }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_label: "node07: text" of pdsh, clush and DeepSpeed's pdsh runner. Any word may stand before a colon, so only names
- * that look like a machine are taken: a known stem and a number, and nothing else peeled before. Also "rank0[77][Main]: ". */
+/* host_label: "node07: text" of pdsh, clush and DeepSpeed's pdsh runner. Any word may stand before
+ * a colon, so only names that look like a machine are taken: a known stem and a number, and nothing
+ * else peeled before. Also "rank0[77][Main]: ". */
 #include "format/dialect.h"
 
 static bool looks_like_host(fr_sv name)
 {
-    static const char *const stems[] = {"node", "host", "worker-", "gpu-", "nid", "compute", "dgx", "h100-", "a100-", "ip-10-", "ip-172-",
-                                        "ip-192-", "slurm", "gpunode", "cn-", "algo-", "hgx", "gb200-", "b200-"};
+    static const char *const stems[] = {"node",    "host",    "worker-", "gpu-",    "nid",
+                                        "compute", "dgx",     "h100-",   "a100-",   "ip-10-",
+                                        "ip-172-", "ip-192-", "slurm",   "gpunode", "cn-",
+                                        "algo-",   "hgx",     "gb200-",  "b200-"};
     if (name.n < 3 || name.n > 64 || !fr_is_digit(name.p[name.n - 1])) {
         return false;
     }
@@ -28,13 +31,36 @@ static bool peel_composer(struct fr_record *rec)
     fr_sv at = rec->text, thread;
     int32_t rank = -1;
     uint64_t pid = 0;
-    if (!fr_lex_lit(&at, "rank") || !fr_lex_index(&at, &rank) || !fr_lex_char(&at, '[') || !fr_lex_digits(&at, 1, 10, &pid) ||
-        !fr_lex_lit(&at, "][") || !fr_lex_until(&at, ']', &thread) || !fr_lex_char(&at, ':')) {
+    if (!fr_lex_lit(&at, "rank") || !fr_lex_index(&at, &rank) || !fr_lex_char(&at, '[') ||
+        !fr_lex_digits(&at, 1, 10, &pid) || !fr_lex_lit(&at, "][") ||
+        !fr_lex_until(&at, ']', &thread) || !fr_lex_char(&at, ':')) {
         return false;
     }
     rec->who.rank = rank;
     rec->who.pid = (int64_t)pid;
     fr_rec_move(rec, at);
+    return true;
+}
+
+/* docker compose: "fit-worker-2  | text": the service's container; tables with such cells do not
+ * end their name in a number. */
+static bool peel_compose(struct fr_record *rec)
+{
+    fr_sv at = rec->text, name;
+    if (rec->text.p != rec->line.p || !fr_lex_name(&at, &name) || name.n < 3 ||
+        fr_lex_spaces(&at) == 0 || !fr_lex_lit(&at, "| ")) {
+        return false;
+    }
+    size_t digits = 0;
+    while (digits < name.n && fr_is_digit(name.p[name.n - 1 - digits])) {
+        digits++;
+    }
+    if (digits == 0 || digits == name.n ||
+        (name.p[name.n - 1 - digits] != '-' && name.p[name.n - 1 - digits] != '_')) {
+        return false;
+    }
+    rec->who.node = name;
+    rec->text = at;
     return true;
 }
 
@@ -45,8 +71,11 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     if (at.p[0] == 'r' && peel_composer(rec)) {
         return true;
     }
-    if (rec->who.node.n > 0 || rec->who.rank >= 0 || rec->level != FR_LEVEL_NONE || !fr_lex_name(&at, &name) ||
-        !fr_lex_lit(&at, ": ") || !looks_like_host(name)) {
+    if (peel_compose(rec)) {
+        return true;
+    }
+    if (rec->who.node.n > 0 || rec->who.rank >= 0 || rec->level != FR_LEVEL_NONE ||
+        !fr_lex_name(&at, &name) || !fr_lex_lit(&at, ": ") || !looks_like_host(name)) {
         return false;
     }
     rec->who.node = name;
@@ -55,12 +84,19 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 }
 
 static const struct fr_format_sample samples[] = {
-    {"node07: Traceback (most recent call last):", "node=node07 text=\"Traceback (most recent call last):\""},
-    {"worker-1:   File \"a.py\", line 2, in f", "node=worker-1 text=\"  File \\\"a.py\\\", line 2, in f\""},
+    {"node07: Traceback (most recent call last):",
+     "node=node07 text=\"Traceback (most recent call last):\""},
+    {"worker-1:   File \"a.py\", line 2, in f",
+     "node=worker-1 text=\"  File \\\"a.py\\\", line 2, in f\""},
+    {"fit-worker-2  | [rank3]: KeyError: 'x'", "node=fit-worker-2 rank=3"},
+    {"iteration   | 5", "node=-"},
     {"gpu0: NVIDIA H100", "node=-"},
     {"layer3: weight", "node=-"},
-    {"2024-01-02 03:04:05,678: rank0[4242][MainThread]: INFO: composer.trainer: text", "rank=0 pid=4242 level=info"},
+    {"2024-01-02 03:04:05,678: rank0[4242][MainThread]: INFO: composer.trainer: text",
+     "rank=0 pid=4242 level=info"},
     {NULL, NULL}};
 
-const struct fr_format fr_format_host_label = {
-    .name = "host_label", .summary = "pdsh and clush host labels, composer", .peel = peel, .samples = samples};
+const struct fr_format fr_format_host_label = {.name = "host_label",
+                                               .summary = "pdsh and clush host labels, composer",
+                                               .peel = peel,
+                                               .samples = samples};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_line: one JSON object per line: Docker's json-file, journalctl -o json, Loki and everybody's own keys. Time, level, host
- * and rank come from the keys people use; the message is unescaped into the scratch arena and peeled further by the others.
- * An object without a message stays text: metric lines are JSON too. */
+/* json_line: one JSON object per line: Docker's json-file, journalctl -o json, Loki and everybody's
+ * own keys. Time, level, host and rank come from the keys people use; the message is unescaped into
+ * the scratch arena and peeled further by the others. An object without a message stays text:
+ * metric lines are JSON too. */
 #include "format/peel.h"
 
 #include <jansson.h>
@@ -69,8 +70,10 @@ static bool time_of(const struct fr_peel_ctx *ctx, const json_t *v, struct fr_wh
 
 static void take_times(const struct fr_peel_ctx *ctx, const json_t *object, struct fr_record *rec)
 {
-    static const char *const collector[] = {"__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP", NULL};
-    static const char *const common[] = {"time", "ts", "timestamp", "@timestamp", "asctime", "datetime", "t", NULL};
+    static const char *const collector[] = {"__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP",
+                                            NULL};
+    static const char *const common[] = {"time",    "ts",       "timestamp", "@timestamp",
+                                         "asctime", "datetime", "t",         NULL};
     struct fr_when when;
     const json_t *v = first_of(object, collector);
     if (v != NULL && time_of(ctx, v, &when)) {
@@ -85,8 +88,10 @@ static void take_times(const struct fr_peel_ctx *ctx, const json_t *object, stru
     if (v == NULL || !time_of(ctx, v, &when)) {
         return;
     }
-    /* Docker and log shippers stamp what they read; a logger that writes JSON itself has a level beside the time. */
-    if (json_object_get(object, "log") != NULL || json_object_get(object, "stream") != NULL || json_object_get(object, "line") != NULL) {
+    /* Docker and log shippers stamp what they read; a logger that writes JSON itself has a level
+     * beside the time. */
+    if (json_object_get(object, "log") != NULL || json_object_get(object, "stream") != NULL ||
+        json_object_get(object, "line") != NULL) {
         fr_rec_outer(rec, &when);
     } else {
         rec->when = when;
@@ -95,7 +100,8 @@ static void take_times(const struct fr_peel_ctx *ctx, const json_t *object, stru
 
 static void take_who(const struct fr_peel_ctx *ctx, const json_t *object, struct fr_record *rec)
 {
-    static const char *const nodes[] = {"_HOSTNAME", "node", "host", "hostname", "node_name", "pod", NULL};
+    static const char *const nodes[] = {"_HOSTNAME", "node", "host", "hostname",
+                                        "node_name", "pod",  NULL};
     static const char *const ranks[] = {"rank", "global_rank", NULL};
     static const char *const pids[] = {"_PID", "pid", "process", NULL};
     static const char *const programs[] = {"SYSLOG_IDENTIFIER", "_TRANSPORT", NULL};
@@ -110,14 +116,16 @@ static void take_who(const struct fr_peel_ctx *ctx, const json_t *object, struct
     int64_t pid = number_of(first_of(object, pids), -1);
     rec->who.pid = pid >= 0 ? pid : rec->who.pid;
     v = first_of(object, programs);
-    rec->is_kernel = rec->is_kernel || (json_is_string(v) && strcmp(json_string_value(v), "kernel") == 0);
+    rec->is_kernel =
+        rec->is_kernel || (json_is_string(v) && strcmp(json_string_value(v), "kernel") == 0);
 }
 
 static void take_level(const json_t *object, struct fr_record *rec)
 {
     static const char *const names[] = {"level", "severity", "levelname", "lvl", "log_level", NULL};
-    static const uint8_t priorities[] = {FR_LEVEL_FATAL, FR_LEVEL_FATAL, FR_LEVEL_FATAL, FR_LEVEL_ERROR,
-                                         FR_LEVEL_WARN,  FR_LEVEL_INFO,  FR_LEVEL_INFO,  FR_LEVEL_DEBUG};
+    static const uint8_t priorities[] = {FR_LEVEL_FATAL, FR_LEVEL_FATAL, FR_LEVEL_FATAL,
+                                         FR_LEVEL_ERROR, FR_LEVEL_WARN,  FR_LEVEL_INFO,
+                                         FR_LEVEL_INFO,  FR_LEVEL_DEBUG};
     const json_t *v = first_of(object, names);
     if (json_is_string(v)) {
         rec->level = fr_level_of((fr_sv){json_string_value(v), json_string_length(v)});
@@ -128,15 +136,38 @@ static void take_level(const json_t *object, struct fr_record *rec)
     }
 }
 
+/* torchelastic's error.json: {"message": {"message": "..", "extraInfo": {"py_callstack": "Traceback
+ * ..", "timestamp": "1796050455"}}}; the callstack is the message: it ends in the exception. The
+ * C++ handler writes a string and a top-level timestamp. */
+static const json_t *error_file(const struct fr_peel_ctx *ctx, const json_t *message,
+                                struct fr_record *rec)
+{
+    struct fr_when when;
+    const json_t *extra = json_object_get(message, "extraInfo"),
+                 *stack = json_object_get(extra, "py_callstack");
+    if (!json_is_object(message)) {
+        return message;
+    }
+    const json_t *time = json_object_get(extra, "timestamp");
+    if (time != NULL && time_of(ctx, time, &when)) {
+        rec->when = when;
+    }
+    rec->level = FR_LEVEL_ERROR;
+    return json_is_string(stack) ? stack : json_object_get(message, "message");
+}
+
 static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 {
-    static const char *const messages[] = {"log", "MESSAGE", "message", "msg", "line", "textPayload", "text", NULL};
+    static const char *const messages[] = {"log",  "MESSAGE",     "message", "msg",
+                                           "line", "textPayload", "text",    NULL};
     fr_sv text = rec->text;
-    if (ctx->scratch == NULL || text.n < 9 || text.n > TEXT_LIMIT || text.p[1] != '"' || text.p[text.n - 1] != '}') {
+    if (ctx->scratch == NULL || text.n < 9 || text.n > TEXT_LIMIT || text.p[1] != '"' ||
+        text.p[text.n - 1] != '}') {
         return false;
     }
     json_t *object = json_loadb(text.p, text.n, JSON_ALLOW_NUL, NULL);
-    const json_t *message = object == NULL ? NULL : first_of(object, messages);
+    const json_t *message =
+        object == NULL ? NULL : error_file(ctx, first_of(object, messages), rec);
     fr_sv body = message == NULL ? FR_SV_NONE : text_of(ctx, message);
     bool is_line = body.p != NULL;
     if (is_line) {
@@ -153,17 +184,29 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 }
 
 static const struct fr_format_sample samples[] = {
-    {"{\"log\":\"[rank3]: KeyError: 'x'\\n\",\"stream\":\"stderr\",\"time\":\"2025-11-25T12:34:56.123456789Z\"}",
+    {"{\"log\":\"[rank3]: KeyError: "
+     "'x'\\n\",\"stream\":\"stderr\",\"time\":\"2025-11-25T12:34:56.123456789Z\"}",
      "outer=2025-11-25T12:34:56.123456789 time=- rank=3 text=\"KeyError: 'x'\""},
-    {"{\"__REALTIME_TIMESTAMP\":\"1700000000123456\",\"_HOSTNAME\":\"gpu07\",\"PRIORITY\":\"4\",\"SYSLOG_IDENTIFIER\":\"kernel\","
+    {"{\"__REALTIME_TIMESTAMP\":\"1700000000123456\",\"_HOSTNAME\":\"gpu07\",\"PRIORITY\":\"4\","
+     "\"SYSLOG_IDENTIFIER\":\"kernel\","
      "\"MESSAGE\":\"NVRM: loading\",\"_SOURCE_MONOTONIC_TIMESTAMP\":\"77000000\"}",
-     "outer=2023-11-14T22:13:20.123456 basis=boot node=gpu07 kernel=1 level=warn text=\"NVRM: loading\""},
+     "outer=2023-11-14T22:13:20.123456 basis=boot node=gpu07 kernel=1 level=warn text=\"NVRM: "
+     "loading\""},
     {"{\"__REALTIME_TIMESTAMP\":\"1700000000123456\",\"MESSAGE\":[104,105]}", "text=hi"},
-    {"{\"ts\":1700000000.25,\"level\":\"error\",\"msg\":\"lost\",\"rank\":7,\"host\":\"n1\"}", "time=2023-11-14T22:13:20.25 level=error rank=7 node=n1 text=lost"},
-    {"{\"@timestamp\":\"2025-01-02T03:04:05Z\",\"severity\":\"WARNING\",\"message\":\"\\u001b[31mred\\u001b[0m\"}", "level=warn time=2025-01-02T03:04:05 text=red"},
+    {"{\"ts\":1700000000.25,\"level\":\"error\",\"msg\":\"lost\",\"rank\":7,\"host\":\"n1\"}",
+     "time=2023-11-14T22:13:20.25 level=error rank=7 node=n1 text=lost"},
+    {"{\"@timestamp\":\"2025-01-02T03:04:05Z\",\"severity\":\"WARNING\",\"message\":\"\\u001b["
+     "31mred\\u001b[0m\"}",
+     "level=warn time=2025-01-02T03:04:05 text=red"},
+    {"{\"message\": {\"message\": \"KeyError: 'x'\", \"extraInfo\": {\"py_callstack\": \"Traceback "
+     "(most recent call last):\\n  File\", \"timestamp\": \"1796050455\"}}}",
+     "level=error time=2026-11-30T14:54:15 text=\"Traceback (most recent call last):\n  File\""},
     {"{\"loss\": 1.5, \"step\": 3}", "time=- text=\"{\\\"loss\\\": 1.5, \\\"step\\\": 3}\""},
     {"{\"log\": broken}", "time=-"},
     {NULL, NULL}};
 
 const struct fr_format fr_format_json_line = {
-    .name = "json_line", .summary = "JSON lines: Docker, journald, Loki, structured loggers", .peel = peel, .samples = samples};
+    .name = "json_line",
+    .summary = "JSON lines: Docker, journald, Loki, structured loggers",
+    .peel = peel,
+    .samples = samples};

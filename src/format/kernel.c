@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel: the clocks of kernel logs (since boot, dmesg -T, /dev/kmsg; syslog and ISO shapes are other dialects) and what the
- * kernel says about GPUs and dead processes: Xid, SXid, OOM kills, segfaults, memory failures. */
+/* kernel: the clocks of kernel logs (since boot, dmesg -T, /dev/kmsg; syslog and ISO shapes are
+ * other dialects) and what the kernel says about GPUs and dead processes: Xid, SXid, OOM kills,
+ * segfaults, memory failures. */
 #include "format/dialect.h"
 
 /* "6,1234,5140900,-;text" */
@@ -8,12 +9,15 @@ static bool peel_kmsg(struct fr_record *rec)
 {
     fr_sv at = rec->text, flags;
     uint64_t prio = 0, seq = 0, us = 0;
-    if (!fr_lex_digits(&at, 1, 4, &prio) || !fr_lex_char(&at, ',') || !fr_lex_digits(&at, 1, 18, &seq) || !fr_lex_char(&at, ',') ||
-        !fr_lex_digits(&at, 1, 15, &us) || !fr_lex_char(&at, ',') || !fr_lex_until(&at, ';', &flags) || flags.n > 40) {
+    if (!fr_lex_digits(&at, 1, 4, &prio) || !fr_lex_char(&at, ',') ||
+        !fr_lex_digits(&at, 1, 18, &seq) || !fr_lex_char(&at, ',') ||
+        !fr_lex_digits(&at, 1, 15, &us) || !fr_lex_char(&at, ',') ||
+        !fr_lex_until(&at, ';', &flags) || flags.n > 40) {
         return false;
     }
-    static const uint8_t levels[] = {FR_LEVEL_FATAL, FR_LEVEL_FATAL, FR_LEVEL_FATAL, FR_LEVEL_ERROR,
-                                     FR_LEVEL_WARN,  FR_LEVEL_INFO,  FR_LEVEL_INFO,  FR_LEVEL_DEBUG};
+    static const uint8_t levels[] = {FR_LEVEL_FATAL, FR_LEVEL_FATAL, FR_LEVEL_FATAL,
+                                     FR_LEVEL_ERROR, FR_LEVEL_WARN,  FR_LEVEL_INFO,
+                                     FR_LEVEL_INFO,  FR_LEVEL_DEBUG};
     rec->when = (struct fr_when){(int64_t)us * 1000, 1000, FR_TIME_BASIS_BOOT};
     rec->level = levels[prio & 7];
     rec->is_kernel = true;
@@ -56,10 +60,12 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     fr_sv thread;
     if (at.n > 0 && at.p[0] == ']') {
         at = fr_sv_skip(at, 1);
-    } else if (!fr_lex_until(&at, ']', &thread) || thread.n > 16) { /* CONFIG_PRINTK_CALLER: "[    1.2][ T123]" begins anew */
+    } else if (!fr_lex_until(&at, ']', &thread) ||
+               thread.n > 16) { /* CONFIG_PRINTK_CALLER: "[    1.2][ T123]" begins anew */
         return false;
     }
-    if (fr_lex_peek(at, 0) == '[' && (fr_lex_peek(at, 1) == ' ' || fr_lex_peek(at, 1) == 'T' || fr_lex_peek(at, 1) == 'C') &&
+    if (fr_lex_peek(at, 0) == '[' &&
+        (fr_lex_peek(at, 1) == ' ' || fr_lex_peek(at, 1) == 'T' || fr_lex_peek(at, 1) == 'C') &&
         fr_sv_chr(fr_sv_head(at, 14), ']') != FR_NPOS) {
         (void)fr_lex_until(&at, ']', &thread);
     }
@@ -73,7 +79,8 @@ static bool take_pci(const struct fr_peel_ctx *ctx, struct fr_draft *d, fr_sv *s
 {
     fr_sv inside, address;
     fr_lex_spaces(s);
-    if (!fr_lex_char(s, '(') || !fr_lex_until(s, ')', &inside) || inside.n > 80 || !fr_lex_token(&inside, &address)) {
+    if (!fr_lex_char(s, '(') || !fr_lex_until(s, ')', &inside) || inside.n > 80 ||
+        !fr_lex_token(&inside, &address)) {
         return false;
     }
     fr_draft_text(d, FR_KEY_PCI, fr_pci_normal(ctx->scratch, address));
@@ -120,7 +127,8 @@ static bool xid_fact(const struct fr_peel_ctx *ctx, struct fr_draft *d, fr_sv te
     return true;
 }
 
-/* "NVRM: GPU at PCI:0000:9b:00: GPU-509665ad-..."; "NVRM: GPU 0000:8a:00.0: GPU has fallen off the bus." is signal enough */
+/* "NVRM: GPU at PCI:0000:9b:00: GPU-509665ad-..."; "NVRM: GPU 0000:8a:00.0: GPU has fallen off the
+ * bus." is signal enough */
 static bool map_fact(const struct fr_peel_ctx *ctx, struct fr_draft *d, fr_sv text)
 {
     fr_sv at, uuid;
@@ -140,17 +148,20 @@ static bool map_fact(const struct fr_peel_ctx *ctx, struct fr_draft *d, fr_sv te
     return true;
 }
 
-/* "Memory cgroup out of memory: Killed process 63214 (python) total-vm:.."; "Out of memory: Kill process 1 (x)";
- * "oom-kill:constraint=CONSTRAINT_MEMCG,...,task=python,pid=7899,uid=0" */
+/* "Memory cgroup out of memory: Killed process 63214 (python) total-vm:.."; "Out of memory: Kill
+ * process 1 (x)"; "oom-kill:constraint=CONSTRAINT_MEMCG,...,task=python,pid=7899,uid=0" */
 static bool oom_fact(struct fr_draft *d, fr_sv text)
 {
     fr_sv at, name;
     int64_t pid = 0;
     fr_sv printed;
     d->fact = FR_FACT_OOM_KILL;
-    if (fr_sv_has(text, FR_SV("oom-kill:constraint=")) && fr_lex_num_after(text, FR_SV(",pid="), &pid, &printed)) {
+    if (fr_sv_has(text, FR_SV("oom-kill:constraint=")) &&
+        fr_lex_num_after(text, FR_SV(",pid="), &pid, &printed)) {
         fr_draft_num(d, FR_KEY_PID, pid, printed);
-        fr_draft_text(d, FR_KEY_REASON, fr_sv_has(text, FR_SV("CONSTRAINT_MEMCG")) ? FR_SV("memcg") : FR_SV("global"));
+        fr_draft_text(d, FR_KEY_REASON,
+                      fr_sv_has(text, FR_SV("CONSTRAINT_MEMCG")) ? FR_SV("memcg")
+                                                                 : FR_SV("global"));
         if (fr_lex_find(text, ",task=", &at) && fr_lex_until(&at, ',', &name)) {
             fr_draft_text(d, FR_KEY_MODULE, name);
         }
@@ -159,11 +170,14 @@ static bool oom_fact(struct fr_draft *d, fr_sv text)
         }
         return true;
     }
-    if (!fr_lex_num_after(text, FR_SV("Killed process "), &pid, &printed) && !fr_lex_num_after(text, FR_SV("Kill process "), &pid, &printed)) {
+    if (!fr_lex_num_after(text, FR_SV("Killed process "), &pid, &printed) &&
+        !fr_lex_num_after(text, FR_SV("Kill process "), &pid, &printed)) {
         return false;
     }
     fr_draft_num(d, FR_KEY_PID, pid, printed);
-    fr_draft_text(d, FR_KEY_REASON, fr_sv_has(text, FR_SV("cgroup out of memory")) ? FR_SV("memcg") : FR_SV("global"));
+    fr_draft_text(d, FR_KEY_REASON,
+                  fr_sv_has(text, FR_SV("cgroup out of memory")) ? FR_SV("memcg")
+                                                                 : FR_SV("global"));
     at = fr_sv_range(printed.p + printed.n, text.p + text.n);
     if (fr_lex_spaces(&at) > 0 && fr_lex_char(&at, '(') && fr_lex_until(&at, ')', &name)) {
         fr_draft_text(d, FR_KEY_MODULE, name);
@@ -172,13 +186,17 @@ static bool oom_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
-/* "python[4242]: segfault at 0 ip ..", "traps: python[4242] general protection fault", "Sending SIGBUS to python:4242 due to .." */
+/* "python[4242]: segfault at 0 ip ..", "traps: python[4242] general protection fault", "Sending
+ * SIGBUS to python:4242 due to .." */
 static bool crash_fact(struct fr_draft *d, fr_sv text)
 {
     static const struct {
         const char *text;
         int signal;
-    } kinds[] = {{"segfault at ", 11}, {"general protection fault", 11}, {"trap invalid opcode", 4}, {"trap divide error", 8},
+    } kinds[] = {{"segfault at ", 11},
+                 {"general protection fault", 11},
+                 {"trap invalid opcode", 4},
+                 {"trap divide error", 8},
                  {"trap stack segment", 11}};
     fr_sv at;
     int64_t pid = 0;
@@ -214,7 +232,8 @@ static bool crash_fact(struct fr_draft *d, fr_sv text)
     return false;
 }
 
-static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret, int max)
+static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
+                 int max)
 {
     struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_NONE);
     if (d == NULL) {
@@ -227,29 +246,61 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
     return oom_fact(d, rec->text) || (d->n_caps = 0, crash_fact(d, rec->text));
 }
 
-static const char *const literals[] = {"Xid (", "GPU at PCI:", "oom-kill:constraint=", "Killed process ", "Kill process ", "segfault at ",
-                                       "general protection fault", "trap invalid opcode", "trap divide error", "Sending SIGBUS to ", NULL};
+static const char *const literals[] = {"Xid (",
+                                       "GPU at PCI:",
+                                       "oom-kill:constraint=",
+                                       "Killed process ",
+                                       "Kill process ",
+                                       "segfault at ",
+                                       "general protection fault",
+                                       "trap invalid opcode",
+                                       "trap divide error",
+                                       "Sending SIGBUS to ",
+                                       NULL};
 
 static const struct fr_format_sample samples[] = {
-    {"[ 6781741.548779] NVRM: Xid (PCI:0000:9b:00): 79, pid=4242, name=python3, GPU has fallen off the bus.",
-     "kernel=1 basis=boot fact=xid pci=0000:9b:00 xid=79 pid=4242 module=python3 reason=\"GPU has fallen off the bus.\""},
-    {"[Sun Feb 23 16:24:18 2025] NVRM: Xid (PCI:0000:dc:00): 45, pid='<unknown>', name=<unknown>, Ch 00000008",
-     "time=2025-02-23T16:24:18 kernel=1 fact=xid xid=45 pid=- module=<unknown> reason=\"Ch 00000008\""},
-    {"kernel: NVRM: Xid (PCI:0000:3b:00 GPU-I:02): 94, Contained: SM (0x1)", "kernel=1 fact=xid pci=0000:3b:00 xid=94 reason=\"Contained: SM (0x1)\""},
+    {"[ 6781741.548779] NVRM: Xid (PCI:0000:9b:00): 79, pid=4242, name=python3, GPU has fallen off "
+     "the bus.",
+     "kernel=1 basis=boot fact=xid pci=0000:9b:00 xid=79 pid=4242 module=python3 reason=\"GPU has "
+     "fallen off the bus.\""},
+    {"[Sun Feb 23 16:24:18 2025] NVRM: Xid (PCI:0000:dc:00): 45, pid='<unknown>', name=<unknown>, "
+     "Ch 00000008",
+     "time=2025-02-23T16:24:18 kernel=1 fact=xid xid=45 pid=- module=<unknown> reason=\"Ch "
+     "00000008\""},
+    {"kernel: NVRM: Xid (PCI:0000:3b:00 GPU-I:02): 94, Contained: SM (0x1)",
+     "kernel=1 fact=xid pci=0000:3b:00 xid=94 reason=\"Contained: SM (0x1)\""},
     {"NVRM: Xid (0000:03:00): 14, Channel 00000001", "kernel=1 fact=xid pci=0000:03:00 xid=14"},
-    {"[   12.000001] nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 20034, Fatal, Link 30 LTSSM Fault Up", "fact=sxid pci=0000:05:00 xid=20034 reason=\"Fatal, Link 30 LTSSM Fault Up\""},
-    {"NVRM: GPU at PCI:0000:9b:00: GPU-509665ad-b600-ac93-3616-d754b23d636d", "fact=gpu_map pci=0000:9b:00 uuid=GPU-509665ad-b600-ac93-3616-d754b23d636d"},
-    {"[ 4502.694381] Memory cgroup out of memory: Killed process 63214 (python3) total-vm:3149468kB, anon-rss:164992kB", "fact=oom_kill pid=63214 reason=memcg module=python3"},
-    {"[ 4821.553190] Out of memory: Killed process 7 (python) total-vm:1kB, anon-rss:5kB", "fact=oom_kill pid=7 reason=global"},
-    {"6,1234,5140900,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),task_memcg=/slurm/job_5,task=python3,pid=7899,uid=0",
+    {"[   12.000001] nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 20034, Fatal, Link 30 LTSSM Fault "
+     "Up",
+     "fact=sxid pci=0000:05:00 xid=20034 reason=\"Fatal, Link 30 LTSSM Fault Up\""},
+    {"NVRM: GPU at PCI:0000:9b:00: GPU-509665ad-b600-ac93-3616-d754b23d636d",
+     "fact=gpu_map pci=0000:9b:00 uuid=GPU-509665ad-b600-ac93-3616-d754b23d636d"},
+    {"[ 4502.694381] Memory cgroup out of memory: Killed process 63214 (python3) "
+     "total-vm:3149468kB, anon-rss:164992kB",
+     "fact=oom_kill pid=63214 reason=memcg module=python3"},
+    {"[ 4821.553190] Out of memory: Killed process 7 (python) total-vm:1kB, anon-rss:5kB",
+     "fact=oom_kill pid=7 reason=global"},
+    {"6,1234,5140900,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),task_memcg=/slurm/"
+     "job_5,task=python3,pid=7899,uid=0",
      "kernel=1 basis=boot fact=oom_kill pid=7899 reason=memcg module=python3 path=/slurm/job_5"},
-    {"[  518.050606] python[4242]: segfault at 0 ip 00007f sp 00007f error 4 in libtorch_cuda.so[7f00+5e1000]", "fact=kernel_crash pid=4242 signal=11 module=python"},
-    {"[  518.050606] traps: python3[42] general protection fault ip:7f sp:7f error:0 in libc.so.6[7f]", "fact=kernel_crash pid=42 signal=11 module=python3"},
-    {"[  518.050606] Memory failure: 0x1234: Sending SIGBUS to python:4242 due to hardware memory corruption", "fact=kernel_crash pid=4242 signal=7"},
+    {"[  518.050606] python[4242]: segfault at 0 ip 00007f sp 00007f error 4 in "
+     "libtorch_cuda.so[7f00+5e1000]",
+     "fact=kernel_crash pid=4242 signal=11 module=python"},
+    {"[  518.050606] traps: python3[42] general protection fault ip:7f sp:7f error:0 in "
+     "libc.so.6[7f]",
+     "fact=kernel_crash pid=42 signal=11 module=python3"},
+    {"[  518.050606] Memory failure: 0x1234: Sending SIGBUS to python:4242 due to hardware memory "
+     "corruption",
+     "fact=kernel_crash pid=4242 signal=7"},
     {"<4>[  518.050606][ T4242] hello", "kernel=1 text=hello"},
     {"no Xid (found) here", ""},
     {"[1.5] text", "kernel=0"},
     {NULL, NULL}};
 
-const struct fr_format fr_format_kernel = {
-    .name = "kernel", .summary = "dmesg clocks, Xid, SXid, OOM killer, crashes", .peel = peel, .literals = literals, .facts = facts, .samples = samples};
+const struct fr_format fr_format_kernel = {.name = "kernel",
+                                           .summary =
+                                               "dmesg clocks, Xid, SXid, OOM killer, crashes",
+                                           .peel = peel,
+                                           .literals = literals,
+                                           .facts = facts,
+                                           .samples = samples};

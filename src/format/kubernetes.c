@@ -1,17 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kubernetes: pod ends in every shape people paste: kubectl get pods and events, describe, JSON of events and container states;
- * and the words clouds use for taking a machine back. */
+/* kubernetes: pod ends in every shape people paste: kubectl get pods and events, describe, JSON of
+ * events and container states; and the words clouds use for taking a machine back. */
 #include "format/dialect.h"
 
 static const struct {
     const char *word, *reason;
-} reasons[] = {{"OOMKilled", "oom"}, {"Evicted", "evicted"}, {"NodeNotReady", "node-failure"}, {"Preempted", "preemption"}, {"NodeLost", "node-failure"},
-               {"Preempting", "preemption"}, {"TaintManagerEviction", "evicted"}, {"NodeShutdown", "node-failure"}, {"DeadlineExceeded", "time-limit"},
-               {"TerminationByKubelet", "evicted"}, {"SystemOOM", "oom"}, {"OOMKilling", "oom"}};
+} reasons[] = {{"OOMKilled", "oom"},
+               {"Evicted", "evicted"},
+               {"NodeNotReady", "node-failure"},
+               {"Preempted", "preemption"},
+               {"NodeLost", "node-failure"},
+               {"Preempting", "preemption"},
+               {"TaintManagerEviction", "evicted"},
+               {"NodeShutdown", "node-failure"},
+               {"DeadlineExceeded", "time-limit"},
+               {"TerminationByKubelet", "evicted"},
+               {"SystemOOM", "oom"},
+               {"OOMKilling", "oom"}};
 
 static bool is_boundary(fr_sv text, size_t at, size_t n)
 {
-    return (at == 0 || !fr_is_word(text.p[at - 1])) && (at + n >= text.n || !fr_is_word(text.p[at + n]));
+    return (at == 0 || !fr_is_word(text.p[at - 1])) &&
+           (at + n >= text.n || !fr_is_word(text.p[at + n]));
 }
 
 static const char *reason_in(fr_sv text)
@@ -32,11 +42,13 @@ static void pod_of(struct fr_draft *d, fr_sv text)
     fr_sv at, name;
     if (fr_lex_find(text, "pod/", &at) && fr_lex_name(&at, &name)) {
         fr_draft_text(d, FR_KEY_WORKER, name);
-    } else if ((fr_lex_find(text, "\"name\":\"", &at) || fr_lex_find(text, "\"name\": \"", &at)) && fr_lex_until(&at, '"', &name)) {
+    } else if ((fr_lex_find(text, "\"name\":\"", &at) || fr_lex_find(text, "\"name\": \"", &at)) &&
+               fr_lex_until(&at, '"', &name)) {
         fr_draft_text(d, FR_KEY_WORKER, name);
     } else {
         at = text;
-        if (fr_lex_name(&at, &name) && fr_sv_chr(name, '-') != FR_NPOS && fr_lex_peek(at, 0) == ' ') {
+        if (fr_lex_name(&at, &name) && fr_sv_chr(name, '-') != FR_NPOS &&
+            fr_lex_peek(at, 0) == ' ') {
             fr_draft_text(d, FR_KEY_WORKER, name);
         }
     }
@@ -68,7 +80,8 @@ static bool exit_fact(struct fr_draft *d, fr_sv text)
             return false;
         }
         fr_draft_num(d, FR_KEY_EXITCODE, code, FR_SV_NONE);
-    } else if (!fr_draft_num_after(d, FR_KEY_EXITCODE, text, FR_SV("\"exitCode\":")) && !fr_draft_num_after(d, FR_KEY_EXITCODE, text, FR_SV("\"exitCode\": "))) {
+    } else if (!fr_draft_num_after(d, FR_KEY_EXITCODE, text, FR_SV("\"exitCode\":")) &&
+               !fr_draft_num_after(d, FR_KEY_EXITCODE, text, FR_SV("\"exitCode\": "))) {
         return false;
     }
     d->fact = FR_FACT_EXIT;
@@ -79,8 +92,11 @@ static bool exit_fact(struct fr_draft *d, fr_sv text)
 
 static bool cloud_fact(struct fr_draft *d, fr_sv text)
 {
-    static const char *const words[] = {"compute.instances.preempted", "Instance was preempted", "instance was preempted", "was preempted by", "Spot interruption",
-                                        "spot interruption", "has been preempted", "preemption notice received", "TPU was preempted", NULL};
+    static const char *const words[] = {"compute.instances.preempted", "Instance was preempted",
+                                        "instance was preempted",      "was preempted by",
+                                        "Spot interruption",           "spot interruption",
+                                        "has been preempted",          "preemption notice received",
+                                        "TPU was preempted",           NULL};
     for (const char *const *w = words; *w != NULL; w++) {
         if (fr_sv_has(text, fr_sv_z(*w))) {
             d->fact = FR_FACT_SCHEDULER;
@@ -91,21 +107,42 @@ static bool cloud_fact(struct fr_draft *d, fr_sv text)
     return false;
 }
 
-static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret, int max)
+static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
+                 int max)
 {
     (void)ctx;
     struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_NONE);
-    return d != NULL && (ended_fact(d, rec->text) || exit_fact(d, rec->text) || cloud_fact(d, rec->text));
+    return d != NULL &&
+           (ended_fact(d, rec->text) || exit_fact(d, rec->text) || cloud_fact(d, rec->text));
 }
 
-static const char *const literals[] = {"OOMKilled", "Evicted", "NodeNotReady", "Preempted", "Preempting", "NodeLost", "TaintManagerEviction", "NodeShutdown",
-                                       "DeadlineExceeded", "TerminationByKubelet", "SystemOOM", "OOMKilling", "Exit Code:", "\"exitCode\":", "instances.preempted",
-                                       "was preempted", "been preempted", "pot interruption", "preemption notice received", NULL};
+static const char *const literals[] = {"OOMKilled",
+                                       "Evicted",
+                                       "NodeNotReady",
+                                       "Preempted",
+                                       "Preempting",
+                                       "NodeLost",
+                                       "TaintManagerEviction",
+                                       "NodeShutdown",
+                                       "DeadlineExceeded",
+                                       "TerminationByKubelet",
+                                       "SystemOOM",
+                                       "OOMKilling",
+                                       "Exit Code:",
+                                       "\"exitCode\":",
+                                       "instances.preempted",
+                                       "was preempted",
+                                       "been preempted",
+                                       "pot interruption",
+                                       "preemption notice received",
+                                       NULL};
 
 static const struct fr_format_sample samples[] = {
     {"fit-worker-3   0/1   OOMKilled   0   3m", "fact=scheduler worker=fit-worker-3 reason=oom"},
-    {"5m   Warning   Evicted   pod/fit-worker-3   The node was low on resource: memory.", "fact=scheduler worker=fit-worker-3 reason=evicted"},
-    {"{\"reason\":\"OOMKilled\",\"exitCode\":137,\"name\":\"fit-worker-1\"}", "fact=scheduler worker=fit-worker-1 exitcode=137 reason=oom"},
+    {"5m   Warning   Evicted   pod/fit-worker-3   The node was low on resource: memory.",
+     "fact=scheduler worker=fit-worker-3 reason=evicted"},
+    {"{\"reason\":\"OOMKilled\",\"exitCode\":137,\"name\":\"fit-worker-1\"}",
+     "fact=scheduler worker=fit-worker-1 exitcode=137 reason=oom"},
     {"      Exit Code:    139", "fact=exit exitcode=139 reason=kubernetes"},
     {"      Reason:       OOMKilled", "fact=scheduler reason=oom"},
     {"{\"terminated\":{\"exitCode\":1,\"reason\":\"Error\"}}", "fact=exit exitcode=1"},
@@ -113,5 +150,8 @@ static const struct fr_format_sample samples[] = {
     {"isOOMKilledFlag=false", ""},
     {NULL, NULL}};
 
-const struct fr_format fr_format_kubernetes = {
-    .name = "kubernetes", .summary = "Kubernetes pod ends, cloud preemption", .literals = literals, .facts = facts, .samples = samples};
+const struct fr_format fr_format_kubernetes = {.name = "kubernetes",
+                                               .summary = "Kubernetes pod ends, cloud preemption",
+                                               .literals = literals,
+                                               .facts = facts,
+                                               .samples = samples};

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launcher: DeepSpeed's launch.py, accelerate, torch.multiprocessing.spawn and DataLoader: parents that report a dead child.
- * They react; what they name is the first child they looked at, or the only one. */
+/* launcher: DeepSpeed's launch.py, accelerate, torch.multiprocessing.spawn and DataLoader: parents
+ * that report a dead child. They react; what they name is the first child they looked at, or the
+ * only one. */
 #include "format/dialect.h"
 
-/* "Killing subprocess 4242"; "['/opt/venv/bin/python', ..., '--local_rank=3', ...] exits with return code = -9" */
+/* "Killing subprocess 4242"; "['/opt/venv/bin/python', ..., '--local_rank=3', ...] exits with
+ * return code = -9" */
 static bool deepspeed_fact(struct fr_draft *d, fr_sv text)
 {
     if (fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("Killing subprocess "))) {
@@ -12,7 +14,8 @@ static bool deepspeed_fact(struct fr_draft *d, fr_sv text)
         fr_draft_text(d, FR_KEY_REASON, FR_SV("deepspeed"));
         return true;
     }
-    if (fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("] Process ")) && fr_sv_has(text, FR_SV("exits successfully"))) {
+    if (fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("] Process ")) &&
+        fr_sv_has(text, FR_SV("exits successfully"))) {
         d->fact = FR_FACT_EXIT;
         fr_draft_num(d, FR_KEY_EXITCODE, 0, FR_SV_NONE);
         return true;
@@ -32,7 +35,8 @@ static bool deepspeed_fact(struct fr_draft *d, fr_sv text)
 /* "[launch.py:348:main] Process 4242 exits successfully." */
 static bool success_fact(struct fr_draft *d, fr_sv text)
 {
-    if (!fr_sv_has(text, FR_SV(" exits successfully")) || !fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("Process "))) {
+    if (!fr_sv_has(text, FR_SV(" exits successfully")) ||
+        !fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("Process "))) {
         return false;
     }
     d->fact = FR_FACT_EXIT;
@@ -41,7 +45,8 @@ static bool success_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
-/* "subprocess.CalledProcessError: Command '[...]' returned non-zero exit status 1."; "... died with <Signals.SIGKILL: 9>." */
+/* "subprocess.CalledProcessError: Command '[...]' returned non-zero exit status 1."; "... died with
+ * <Signals.SIGKILL: 9>." */
 static bool subprocess_fact(struct fr_draft *d, fr_sv text)
 {
     int64_t signal = 0;
@@ -60,18 +65,21 @@ static bool subprocess_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
-/* "-- Process 1 terminated with the following error:", "process 1 terminated with signal SIGSEGV", "... with exit code 3" */
+/* "-- Process 1 terminated with the following error:", "process 1 terminated with signal SIGSEGV",
+ * "... with exit code 3" */
 static bool spawn_fact(struct fr_draft *d, fr_sv text)
 {
     fr_sv at, name;
     int32_t index = -1;
-    if ((!fr_lex_find(text, "Process ", &at) && !fr_lex_find(text, "process ", &at)) || !fr_lex_index(&at, &index) || !fr_lex_lit(&at, " terminated with ")) {
+    if ((!fr_lex_find(text, "Process ", &at) && !fr_lex_find(text, "process ", &at)) ||
+        !fr_lex_index(&at, &index) || !fr_lex_lit(&at, " terminated with ")) {
         return false;
     }
     d->fact = FR_FACT_EXIT;
     fr_draft_num(d, FR_KEY_LOCAL_RANK, index, FR_SV_NONE);
     if (fr_lex_lit(&at, "signal ") && fr_lex_token(&at, &name)) {
-        int number = fr_signal_number(fr_sv_ends(name, FR_SV(".")) ? fr_sv_head(name, name.n - 1) : name);
+        int number =
+            fr_signal_number(fr_sv_ends(name, FR_SV(".")) ? fr_sv_head(name, name.n - 1) : name);
         fr_draft_num(d, FR_KEY_EXITCODE, -number, name);
     } else if (!fr_draft_num_after(d, FR_KEY_EXITCODE, at, FR_SV("exit code "))) {
         fr_draft_num(d, FR_KEY_EXITCODE, 1, FR_SV_NONE);
@@ -80,7 +88,8 @@ static bool spawn_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
-/* "DataLoader worker (pid 493) is killed by signal: Bus error. ...", "DataLoader worker (pid(s) 493, 494) exited unexpectedly" */
+/* "DataLoader worker (pid 493) is killed by signal: Bus error. ...", "DataLoader worker (pid(s)
+ * 493, 494) exited unexpectedly" */
 static bool loader_fact(struct fr_draft *d, fr_sv text)
 {
     fr_sv at, how;
@@ -88,7 +97,8 @@ static bool loader_fact(struct fr_draft *d, fr_sv text)
         return false;
     }
     d->fact = FR_FACT_EXIT;
-    if (!fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("(pid ")) && !fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("(pid(s) "))) {
+    if (!fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("(pid ")) &&
+        !fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("(pid(s) "))) {
         return false;
     }
     if (fr_lex_find(text, "killed by signal: ", &at) && fr_lex_until(&at, '.', &how)) {
@@ -102,7 +112,8 @@ static bool loader_fact(struct fr_draft *d, fr_sv text)
 static bool vllm_fact(struct fr_draft *d, fr_sv text)
 {
     fr_sv at, name, number;
-    if (!fr_lex_find(text, "Worker proc ", &at) || !fr_lex_name(&at, &name) || !fr_sv_has(at, FR_SV("died unexpectedly"))) {
+    if (!fr_lex_find(text, "Worker proc ", &at) || !fr_lex_name(&at, &name) ||
+        !fr_sv_has(at, FR_SV("died unexpectedly"))) {
         return false;
     }
     d->fact = FR_FACT_EXIT;
@@ -118,9 +129,11 @@ static bool vllm_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
-static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret, int max)
+static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
+                 int max)
 {
-    static bool (*const readers[])(struct fr_draft *, fr_sv) = {deepspeed_fact, success_fact, subprocess_fact, spawn_fact, loader_fact, vllm_fact};
+    static bool (*const readers[])(struct fr_draft *, fr_sv) = {
+        deepspeed_fact, success_fact, subprocess_fact, spawn_fact, loader_fact, vllm_fact};
     (void)ctx;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
         struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_EXIT);
@@ -131,25 +144,43 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
     return 0;
 }
 
-static const char *const literals[] = {"Killing subprocess ", "exits with return code = ", " exits successfully", "CalledProcessError",
-                                       " terminated with signal ", " terminated with the following error", " terminated with exit code", "DataLoader worker (pid",
-                                       "died unexpectedly", NULL};
+static const char *const literals[] = {
+    "Killing subprocess ",        "exits with return code = ",
+    " exits successfully",        "CalledProcessError",
+    " terminated with signal ",   " terminated with the following error",
+    " terminated with exit code", "DataLoader worker (pid",
+    "died unexpectedly",          NULL};
 
 static const struct fr_format_sample samples[] = {
-    {"[2024-05-01 10:00:00,123] [INFO] [launch.py:319:sigkill_handler] Killing subprocess 4242", "level=info fact=stop_sent pid=4242"},
-    {"[2024-05-01 10:00:00,123] [ERROR] [launch.py:325:sigkill_handler] ['/opt/venv/bin/python', '-u', 'fit.py', '--local_rank=3'] exits with return code = -9",
+    {"[2024-05-01 10:00:00,123] [INFO] [launch.py:319:sigkill_handler] Killing subprocess 4242",
+     "level=info fact=stop_sent pid=4242"},
+    {"[2024-05-01 10:00:00,123] [ERROR] [launch.py:325:sigkill_handler] ['/opt/venv/bin/python', "
+     "'-u', 'fit.py', '--local_rank=3'] exits with return code = -9",
      "level=error fact=exit local_rank=3 exitcode=-9 reason=deepspeed"},
-    {"[2024-05-01 10:00:00,123] [INFO] [launch.py:348:main] Process 71 exits successfully.", "fact=exit pid=71 exitcode=0"},
-    {"subprocess.CalledProcessError: Command '['python', 'fit.py']' returned non-zero exit status 1.", "fact=exit exitcode=1 reason=subprocess"},
-    {"subprocess.CalledProcessError: Command '['python', 'fit.py']' died with <Signals.SIGKILL: 9>.", "fact=exit exitcode=-9"},
-    {"torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGSEGV", "fact=exit local_rank=1 exitcode=-11 reason=spawn"},
+    {"[2024-05-01 10:00:00,123] [INFO] [launch.py:348:main] Process 71 exits successfully.",
+     "fact=exit pid=71 exitcode=0"},
+    {"subprocess.CalledProcessError: Command '['python', 'fit.py']' returned non-zero exit status "
+     "1.",
+     "fact=exit exitcode=1 reason=subprocess"},
+    {"subprocess.CalledProcessError: Command '['python', 'fit.py']' died with <Signals.SIGKILL: "
+     "9>.",
+     "fact=exit exitcode=-9"},
+    {"torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGSEGV",
+     "fact=exit local_rank=1 exitcode=-11 reason=spawn"},
     {"-- Process 3 terminated with the following error:", "fact=exit local_rank=3 exitcode=1"},
-    {"RuntimeError: DataLoader worker (pid 493) is killed by signal: Bus error. It is possible", "fact=exit pid=493 exitcode=-7 reason=dataloader-worker"},
-    {"RuntimeError: DataLoader worker (pid(s) 493) exited unexpectedly", "fact=exit pid=493 exitcode=-"},
-    {"(EngineCore pid=59085) ERROR 08-14 09:51:09 [multiproc_executor.py:284] Worker proc VllmWorker-2 died unexpectedly (exit code: None), shutting down executor.",
+    {"RuntimeError: DataLoader worker (pid 493) is killed by signal: Bus error. It is possible",
+     "fact=exit pid=493 exitcode=-7 reason=dataloader-worker"},
+    {"RuntimeError: DataLoader worker (pid(s) 493) exited unexpectedly",
+     "fact=exit pid=493 exitcode=-"},
+    {"(EngineCore pid=59085) ERROR 08-14 09:51:09 [multiproc_executor.py:284] Worker proc "
+     "VllmWorker-2 died unexpectedly (exit code: None), shutting down executor.",
      "pid=59085 role=EngineCore fact=exit local_rank=2 worker=VllmWorker-2"},
     {"it died unexpectedly", ""},
     {NULL, NULL}};
 
 const struct fr_format fr_format_launcher = {
-    .name = "launcher", .summary = "DeepSpeed, accelerate, spawn, DataLoader, vLLM: dead children", .literals = literals, .facts = facts, .samples = samples};
+    .name = "launcher",
+    .summary = "DeepSpeed, accelerate, spawn, DataLoader, vLLM: dead children",
+    .literals = literals,
+    .facts = facts,
+    .samples = samples};

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leveled: lines whose first word is the level: "INFO:name:text", "WARNING: text", "ERROR 08-14 09:51:09 [core.py:284] text"
- * (vLLM), "[INFO|date] place >> text" (transformers), "[NeMo W date place] text", "submitit WARNING (date) - text",
+/* leveled: lines whose first word is the level: "INFO:name:text", "WARNING: text", "ERROR 08-14
+ * 09:51:09 [core.py:284] text" (vLLM), "[INFO|date] place >> text" (transformers), "[NeMo W date
+ * place] text", "submitit WARNING (date) - text",
  * "[titan] date - root - INFO - text". */
 #include "format/dialect.h"
 
-/* "[INFO|2025-01-02 03:04:05] name:12 >> text", "[WARNING|logging.py:290] 2023-11-04 02:38:30,787 >> text" */
+/* "[INFO|2025-01-02 03:04:05] name:12 >> text", "[WARNING|logging.py:290] 2023-11-04 02:38:30,787
+ * >> text" */
 static bool peel_transformers(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 {
     fr_sv at = fr_sv_skip(rec->text, 1), inside, arrow;
     struct fr_when when;
     uint8_t level = fr_level_take(&at);
-    if (level == FR_LEVEL_NONE || !fr_lex_char(&at, '|') || !fr_lex_until(&at, ']', &inside) || inside.n > 80) {
+    if (level == FR_LEVEL_NONE || !fr_lex_char(&at, '|') || !fr_lex_until(&at, ']', &inside) ||
+        inside.n > 80) {
         return false;
     }
     if (fr_stamp_any(&inside, ctx->year, &when)) {
@@ -36,7 +39,8 @@ static bool peel_nemo(struct fr_record *rec)
 {
     fr_sv at = fr_sv_skip(rec->text, 6), inside;
     uint8_t level = fr_level_letter(fr_lex_peek(at, 0));
-    if (level == FR_LEVEL_NONE || fr_lex_peek(at, 1) != ' ' || !fr_lex_until(&at, ']', &inside) || inside.n > 120) {
+    if (level == FR_LEVEL_NONE || fr_lex_peek(at, 1) != ' ' || !fr_lex_until(&at, ']', &inside) ||
+        inside.n > 120) {
         return false;
     }
     inside = fr_sv_skip(inside, 2);
@@ -76,22 +80,26 @@ static bool peel_bracket(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     return true;
 }
 
-/* "INFO 01-02 03:04:05 [file.py:1] text", newer "INFO 01-02 03:04:05 [dir/file.py:1] text", "INFO 2024-.. text" */
+/* "INFO 01-02 03:04:05 [file.py:1] text", newer "INFO 01-02 03:04:05 [dir/file.py:1] text", "INFO
+ * 2024-.. text" */
 static bool take_vllm(const struct fr_peel_ctx *ctx, struct fr_record *rec, fr_sv *s)
 {
     fr_sv at = *s, inside;
     struct fr_when when;
-    if (fr_lex_spaces(&at) == 0 || (!fr_stamp_month_day(&at, ctx->year, &when) && !fr_stamp_iso(&at, &when))) {
+    if (fr_lex_spaces(&at) == 0 ||
+        (!fr_stamp_month_day(&at, ctx->year, &when) && !fr_stamp_iso(&at, &when))) {
         return false;
     }
     rec->when = when;
     *s = at;
-    if (fr_lex_char(&at, ' ') && fr_lex_peek(at, 0) == '[' && fr_lex_until(&at, ']', &inside) && inside.n < 80) {
+    if (fr_lex_char(&at, ' ') && fr_lex_peek(at, 0) == '[' && fr_lex_until(&at, ']', &inside) &&
+        inside.n < 80) {
         *s = at;
     } else {
         at = fr_sv_skip(*s, 1);
         fr_sv place;
-        if (fr_lex_token(&at, &place) && fr_sv_ends(place, FR_SV("]")) && fr_sv_has(place, FR_SV(".py:"))) {
+        if (fr_lex_token(&at, &place) && fr_sv_ends(place, FR_SV("]")) &&
+            fr_sv_has(place, FR_SV(".py:"))) {
             *s = at; /* "INFO 01-02 03:04:05 file.py:12] text" */
         }
     }
@@ -102,7 +110,8 @@ static bool take_vllm(const struct fr_peel_ctx *ctx, struct fr_record *rec, fr_s
 static bool take_logger(fr_sv *s)
 {
     fr_sv at = *s, name;
-    return fr_lex_char(&at, ':') && fr_lex_name(&at, &name) && name.n <= 100 && fr_lex_char(&at, ':') && (*s = at, true);
+    return fr_lex_char(&at, ':') && fr_lex_name(&at, &name) && name.n <= 100 &&
+           fr_lex_char(&at, ':') && (*s = at, true);
 }
 
 static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
@@ -111,7 +120,8 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     if (at.p[0] == '[') {
         return peel_bracket(ctx, rec);
     }
-    bool is_submitit = fr_lex_lit(&at, "submitit ") || fr_lex_lit(&at, "LAUNCH "); /* Paddle's launcher */
+    bool is_submitit =
+        fr_lex_lit(&at, "submitit ") || fr_lex_lit(&at, "LAUNCH "); /* Paddle's launcher */
     uint8_t level = fr_level_take(&at);
     if (level == FR_LEVEL_NONE) {
         return false;
@@ -140,15 +150,23 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 }
 
 static const struct fr_format_sample samples[] = {
-    {"WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 71 closing signal SIGTERM",
+    {"WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 71 closing signal "
+     "SIGTERM",
      "level=warn text=\"Sending process 71 closing signal SIGTERM\""},
-    {"WARNING: destroy_process_group() was not called before program exit", "level=warn text=\"destroy_process_group() was not called before program exit\""},
-    {"ERROR 08-14 09:51:09 [multiproc_executor.py:284] Worker proc died", "level=error time=2026-08-14T09:51:09 text=\"Worker proc died\""},
-    {"INFO 01-02 03:04:05 llm_engine.py:161] Initializing an LLM engine", "level=info text=\"Initializing an LLM engine\""},
-    {"[INFO|2025-01-02 03:04:05] llamafactory.cli:157 >> Starting", "level=info time=2025-01-02T03:04:05 text=Starting"},
-    {"[WARNING|logging.py:290] 2023-11-04 02:38:30,787 >> You're using a fast tokenizer", "level=warn time=2023-11-04T02:38:30.787 text=\"You're using a fast tokenizer\""},
-    {"[NeMo W 2024-05-01 10:00:00 nemo_logging:349] note", "level=warn time=2024-05-01T10:00:00 text=note"},
-    {"submitit WARNING (2021-03-22 17:55:38,701) - Bypassing signal 15", "level=warn time=2021-03-22T17:55:38.701 text=\"Bypassing signal 15\""},
+    {"WARNING: destroy_process_group() was not called before program exit",
+     "level=warn text=\"destroy_process_group() was not called before program exit\""},
+    {"ERROR 08-14 09:51:09 [multiproc_executor.py:284] Worker proc died",
+     "level=error time=2026-08-14T09:51:09 text=\"Worker proc died\""},
+    {"INFO 01-02 03:04:05 llm_engine.py:161] Initializing an LLM engine",
+     "level=info text=\"Initializing an LLM engine\""},
+    {"[INFO|2025-01-02 03:04:05] llamafactory.cli:157 >> Starting",
+     "level=info time=2025-01-02T03:04:05 text=Starting"},
+    {"[WARNING|logging.py:290] 2023-11-04 02:38:30,787 >> You're using a fast tokenizer",
+     "level=warn time=2023-11-04T02:38:30.787 text=\"You're using a fast tokenizer\""},
+    {"[NeMo W 2024-05-01 10:00:00 nemo_logging:349] note",
+     "level=warn time=2024-05-01T10:00:00 text=note"},
+    {"submitit WARNING (2021-03-22 17:55:38,701) - Bypassing signal 15",
+     "level=warn time=2021-03-22T17:55:38.701 text=\"Bypassing signal 15\""},
     {"[ERROR] it broke", "level=error text=\"it broke\""},
     {"[stderr] it broke", "level=- text=\"it broke\""},
     {"Error: this is a message", "level=- text=\"Error: this is a message\""},
@@ -157,4 +175,7 @@ static const struct fr_format_sample samples[] = {
     {NULL, NULL}};
 
 const struct fr_format fr_format_leveled = {
-    .name = "leveled", .summary = "level first: INFO:name:, WARNING:, vLLM, transformers, NeMo, submitit", .peel = peel, .samples = samples};
+    .name = "leveled",
+    .summary = "level first: INFO:name:, WARNING:, vLLM, transformers, NeMo, submitit",
+    .peel = peel,
+    .samples = samples};

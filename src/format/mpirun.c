@@ -1,6 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpirun: Open MPI's --tag-output "[1,3]<stderr>:text", and what mpirun prints when a process dies. */
+/* mpirun: Open MPI's --tag-output "[1,3]<stderr>:text", and what mpirun prints when a process dies.
+ */
 #include "format/dialect.h"
+
+/* MPICH and Intel MPI, -prepend-rank: "[3] text". Too many things begin so; only a traceback behind
+ * it proves it. */
+static bool peel_prepended(struct fr_record *rec)
+{
+    fr_sv at = fr_sv_skip(rec->text, 1);
+    int32_t rank = -1;
+    if (!fr_lex_index(&at, &rank) || !fr_lex_lit(&at, "] ") || rec->text.p != rec->line.p) {
+        return false;
+    }
+    if (!fr_sv_starts(at, FR_SV("Traceback (most recent")) &&
+        !fr_sv_starts(at, FR_SV("  File \"")) && !fr_sv_starts(at, FR_SV("    "))) {
+        return false;
+    }
+    rec->who.task = rank;
+    rec->text = at;
+    return true;
+}
 
 static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 {
@@ -22,8 +41,12 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     if (fr_lex_char(&at, ',') && !fr_lex_index(&at, &rank)) {
         return false;
     }
+    if (fr_sv_starts(at, FR_SV("] "))) {
+        return peel_prepended(rec);
+    }
     if (!fr_lex_lit(&at, "]<std") ||
-        (!fr_lex_lit(&at, "out") && !fr_lex_lit(&at, "err") && !fr_lex_lit(&at, "diag")) || !fr_lex_lit(&at, ">:")) {
+        (!fr_lex_lit(&at, "out") && !fr_lex_lit(&at, "err") && !fr_lex_lit(&at, "diag")) ||
+        !fr_lex_lit(&at, ">:")) {
         return false;
     }
     rec->who.task = rank;
@@ -54,20 +77,23 @@ static bool noticed(struct fr_draft *d, fr_sv text)
     return true;
 }
 
-/* "  Process name: [[53017,1],3]" and "  Exit code:    1" of the table: two lines, two halves of one fact. */
+/* "  Process name: [[53017,1],3]" and "  Exit code:    1" of the table: two lines, two halves of
+ * one fact. */
 static bool table_line(struct fr_draft *d, fr_sv text)
 {
     fr_sv at;
     int32_t rank = -1;
     int64_t code = 0;
     fr_sv printed;
-    if (fr_lex_find(text, "Process name: [[", &at) && fr_lex_find(at, "],", &at) && fr_lex_index(&at, &rank)) {
+    if (fr_lex_find(text, "Process name: [[", &at) && fr_lex_find(at, "],", &at) &&
+        fr_lex_index(&at, &rank)) {
         d->fact = FR_FACT_EXIT;
         fr_draft_num(d, FR_KEY_RANK, rank, FR_SV_NONE);
         fr_draft_text(d, FR_KEY_REASON, FR_SV("mpirun-first"));
         return true;
     }
-    if (fr_lex_num_after(text, FR_SV("Exit code:    "), &code, &printed) || fr_lex_num_after(text, FR_SV("  Exit code: "), &code, &printed)) {
+    if (fr_lex_num_after(text, FR_SV("Exit code:    "), &code, &printed) ||
+        fr_lex_num_after(text, FR_SV("  Exit code: "), &code, &printed)) {
         d->fact = FR_FACT_EXIT;
         fr_draft_num(d, FR_KEY_EXITCODE, code, printed);
         fr_draft_text(d, FR_KEY_REASON, FR_SV("mpirun-first"));
@@ -76,7 +102,8 @@ static bool table_line(struct fr_draft *d, fr_sv text)
     return false;
 }
 
-/* "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD" and PMIx/Hydra's "BAD TERMINATION". */
+/* "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD" and PMIx/Hydra's "BAD
+ * TERMINATION". */
 static bool aborted(struct fr_draft *d, fr_sv text)
 {
     if (!fr_draft_num_after(d, FR_KEY_RANK, text, FR_SV("MPI_ABORT was invoked on rank "))) {
@@ -87,26 +114,41 @@ static bool aborted(struct fr_draft *d, fr_sv text)
     return true;
 }
 
-static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret, int max)
+static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
+                 int max)
 {
     (void)ctx;
     struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_NONE);
-    return d != NULL && (noticed(d, rec->text) || table_line(d, rec->text) || aborted(d, rec->text));
+    return d != NULL &&
+           (noticed(d, rec->text) || table_line(d, rec->text) || aborted(d, rec->text));
 }
 
-static const char *const literals[] = {"noticed that process rank ", "Process name: [[", "Exit code:    ", "MPI_ABORT was invoked on rank", NULL};
+static const char *const literals[] = {"noticed that process rank ", "Process name: [[",
+                                       "Exit code:    ", "MPI_ABORT was invoked on rank", NULL};
 
 static const struct fr_format_sample samples[] = {
-    {"[1,3]<stderr>:Traceback (most recent call last):", "task=3 rank=- text=\"Traceback (most recent call last):\""},
+    {"[1,3]<stderr>:Traceback (most recent call last):",
+     "task=3 rank=- text=\"Traceback (most recent call last):\""},
     {"[5]<stderr>:Killed", "task=5 text=Killed"},
     {"Tue Nov 25 12:34:56 2025[1,0]<stdout>:hello", "task=0 text=hello outer=2025-11-25T12:34:56"},
-    {"mpirun noticed that process rank 7 with PID 4242 on node gpu-3 exited on signal 9 (Killed).", "fact=exit rank=7 pid=4242 node=gpu-3 exitcode=-9"},
-    {"mpirun noticed that process rank 1 with PID 0 on node gpu-3 exited on signal 11 (Segmentation fault).", "fact=exit rank=1 pid=- exitcode=-11"},
+    {"mpirun noticed that process rank 7 with PID 4242 on node gpu-3 exited on signal 9 (Killed).",
+     "fact=exit rank=7 pid=4242 node=gpu-3 exitcode=-9"},
+    {"mpirun noticed that process rank 1 with PID 0 on node gpu-3 exited on signal 11 "
+     "(Segmentation fault).",
+     "fact=exit rank=1 pid=- exitcode=-11"},
     {"  Process name: [[53017,1],3]", "fact=exit rank=3"},
     {"  Exit code:    137", "fact=exit exitcode=137"},
-    {"MPI_ABORT was invoked on rank 2 in communicator MPI_COMM_WORLD", "fact=exit rank=2 reason=mpi-abort"},
+    {"MPI_ABORT was invoked on rank 2 in communicator MPI_COMM_WORLD",
+     "fact=exit rank=2 reason=mpi-abort"},
+    {"[3]   File \"a.py\", line 2, in f", "task=3 text=\"  File \\\"a.py\\\", line 2, in f\""},
+    {"[3] a list item", "task=-"},
     {"[1,3] list", "task=-"},
     {NULL, NULL}};
 
-const struct fr_format fr_format_mpirun = {
-    .name = "mpirun", .summary = "Open MPI: [1,3]<stderr>: tags and exit notices", .peel = peel, .literals = literals, .facts = facts, .samples = samples};
+const struct fr_format fr_format_mpirun = {.name = "mpirun",
+                                           .summary =
+                                               "Open MPI: [1,3]<stderr>: tags and exit notices",
+                                           .peel = peel,
+                                           .literals = literals,
+                                           .facts = facts,
+                                           .samples = samples};

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peel: takes known prefixes off the front of a segment, in any order and several deep, until none fits.
- * The dialects do the knowing; this file only asks them, and removes what terminals would have eaten. */
+/* peel: takes known prefixes off the front of a segment, in any order and several deep, until none
+ * fits. The dialects do the knowing; this file only asks them, and removes what terminals would
+ * have eaten. */
 #include "format/peel.h"
 
 enum { DEPTH_MAX = 12 };
 
-/* Length of a terminal sequence at s, raw or as text; 0 = none. `sgr` also takes "[31m" that lost its escape byte. */
+/* Length of a terminal sequence at s, raw or as text; 0 = none. `sgr` also takes "[31m" that lost
+ * its escape byte. */
 static size_t csi_len(fr_sv s, size_t intro)
 {
     size_t i = intro;
@@ -144,7 +146,8 @@ void fr_peel_prefixes(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 void fr_peel(const struct fr_peel_ctx *ctx, fr_sv segment, struct fr_record *ret)
 {
     segment = right_trimmed(segment);
-    *ret = (struct fr_record){.line = segment, .who = FR_WHO_NONE, .when = FR_WHEN_NONE, .outer = FR_WHEN_NONE};
+    *ret = (struct fr_record){
+        .line = segment, .who = FR_WHO_NONE, .when = FR_WHEN_NONE, .outer = FR_WHEN_NONE};
     ret->text = fr_peel_clean(ctx, segment);
     fr_peel_prefixes(ctx, ret);
     ret->text = right_trimmed(ret->text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pg_prefix: "[PG ID 2 PG GUID 5(desc) Rank 1] ", "[PG 1 Rank 10] ", "[Rank 3] ": a rank INSIDE a process group, not the
- * global one; in WorkNCCL lines it may even belong to another group. */
+/* pg_prefix: "[PG ID 2 PG GUID 5(desc) Rank 1] ", "[PG 1 Rank 10] ", "[Rank 3] ": a rank INSIDE a
+ * process group, not the global one; in WorkNCCL lines it may even belong to another group. */
 #include "format/dialect.h"
 
 static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
@@ -27,11 +27,16 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 }
 
 static const struct fr_format_sample samples[] = {
-    {"[rank12]:[E218 04:54:23.314069184 ProcessGroupNCCL.cpp:1844] [PG ID 13 PG GUID 143 Rank 0] text", "rank=12 pg_rank=0 text=text"},
+    {"[rank12]:[E218 04:54:23.314069184 ProcessGroupNCCL.cpp:1844] [PG ID 13 PG GUID 143 Rank 0] "
+     "text",
+     "rank=12 pg_rank=0 text=text"},
     {"[PG 1 (desc) Rank 10] text", "pg_rank=10 rank=- text=text"},
     {"[Rank 0]: Rank 1 failed to pass monitoredBarrier in 2000 ms", "pg_rank=-"},
     {"[PG] text", "pg_rank=-"},
     {NULL, NULL}};
 
-const struct fr_format fr_format_pg_prefix = {
-    .name = "pg_prefix", .summary = "[PG ... Rank 1]: rank inside a process group", .peel = peel, .samples = samples};
+const struct fr_format fr_format_pg_prefix = {.name = "pg_prefix",
+                                              .summary =
+                                                  "[PG ... Rank 1]: rank inside a process group",
+                                              .peel = peel,
+                                              .samples = samples};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progress: where a run stands, in its own words: it begins, resumes, saves, evaluates, compiles, is done. These lines decide whether a
- * time-out hit a rank that was busy elsewhere, which checkpoint is good, and whether a run that fell silent had finished. */
+/* progress: where a run stands, in its own words: it begins, resumes, saves, evaluates, compiles,
+ * is done. These lines decide whether a time-out hit a rank that was busy elsewhere, which
+ * checkpoint is good, and whether a run that fell silent had finished. */
 #include "format/dialect.h"
 
 enum { STEP_NONE, STEP_ITERATION, STEP_CHECKPOINT };
@@ -11,34 +12,70 @@ static const struct {
     const char *reason;
 } words[] = {
     /* done; before the vaguer ones below */
-    {"raining complete", FR_FACT_DONE, "complete"}, {"raining is complete", FR_FACT_DONE, "complete"}, {"raining finished", FR_FACT_DONE, "complete"},
-    {"raining completed", FR_FACT_DONE, "complete"}, {"Finished training", FR_FACT_DONE, "complete"}, {"raining is done", FR_FACT_DONE, "complete"},
-    {"[after training is done]", FR_FACT_DONE, "complete"}, {"'train_runtime': ", FR_FACT_DONE, "complete"},
-    {"`Trainer.fit` stopped: ", FR_FACT_DONE, "limit"}, {"exiting program at iteration", FR_FACT_DONE, "limit"}, {"raining Complete", FR_FACT_DONE, "complete"},
+    {"raining complete", FR_FACT_DONE, "complete"},
+    {"raining is complete", FR_FACT_DONE, "complete"},
+    {"raining finished", FR_FACT_DONE, "complete"},
+    {"raining completed", FR_FACT_DONE, "complete"},
+    {"Finished training", FR_FACT_DONE, "complete"},
+    {"raining is done", FR_FACT_DONE, "complete"},
+    {"[after training is done]", FR_FACT_DONE, "complete"},
+    {"'train_runtime': ", FR_FACT_DONE, "complete"},
+    {"`Trainer.fit` stopped: ", FR_FACT_DONE, "limit"},
+    {"exiting program at iteration", FR_FACT_DONE, "limit"},
+    {"raining Complete", FR_FACT_DONE, "complete"},
     /* checkpoints */
-    {"successfully saved checkpoint", FR_FACT_CHECKPOINT, "saved"}, {"saving checkpoint at iteration", FR_FACT_CHECKPOINT, "saving"},
-    {"Saving model checkpoint to", FR_FACT_CHECKPOINT, "saving"}, {"Saved checkpoint", FR_FACT_CHECKPOINT, "saved"}, {"saved checkpoint", FR_FACT_CHECKPOINT, "saved"},
-    {"Checkpoint saved", FR_FACT_CHECKPOINT, "saved"}, {"checkpoint saved", FR_FACT_CHECKPOINT, "saved"}, {"[Torch] Saved ", FR_FACT_CHECKPOINT, "saved"},
-    {"[Torch] Saving ", FR_FACT_CHECKPOINT, "saving"}, {"Finished saving the checkpoint", FR_FACT_CHECKPOINT, "saved"},
-    {"Saving the checkpoint", FR_FACT_CHECKPOINT, "saving"}, {"Saving checkpoint", FR_FACT_CHECKPOINT, "saving"}, {"saving checkpoint", FR_FACT_CHECKPOINT, "saving"},
-    {"Start saving model checkpoint", FR_FACT_CHECKPOINT, "saving"}, {"Saving model and optimizer state", FR_FACT_CHECKPOINT, "saving"},
-    {"loaded checkpoint from", FR_FACT_CHECKPOINT, "loaded"}, {"Resuming from checkpoint", FR_FACT_CHECKPOINT, "loaded"}, {"Resuming training from", FR_FACT_CHECKPOINT, "loaded"},
-    {"Continuing training from global step", FR_FACT_CHECKPOINT, "loaded"}, {"Resumed from", FR_FACT_CHECKPOINT, "loaded"},
+    {"successfully saved checkpoint", FR_FACT_CHECKPOINT, "saved"},
+    {"saving checkpoint at iteration", FR_FACT_CHECKPOINT, "saving"},
+    {"Saving model checkpoint to", FR_FACT_CHECKPOINT, "saving"},
+    {"Saved checkpoint", FR_FACT_CHECKPOINT, "saved"},
+    {"saved checkpoint", FR_FACT_CHECKPOINT, "saved"},
+    {"Checkpoint saved", FR_FACT_CHECKPOINT, "saved"},
+    {"checkpoint saved", FR_FACT_CHECKPOINT, "saved"},
+    {"[Torch] Saved ", FR_FACT_CHECKPOINT, "saved"},
+    {"[Torch] Saving ", FR_FACT_CHECKPOINT, "saving"},
+    {"Finished saving the checkpoint", FR_FACT_CHECKPOINT, "saved"},
+    {"Saving the checkpoint", FR_FACT_CHECKPOINT, "saving"},
+    {"Saving checkpoint", FR_FACT_CHECKPOINT, "saving"},
+    {"saving checkpoint", FR_FACT_CHECKPOINT, "saving"},
+    {"Start saving model checkpoint", FR_FACT_CHECKPOINT, "saving"},
+    {"Saving model and optimizer state", FR_FACT_CHECKPOINT, "saving"},
+    {"loaded checkpoint from", FR_FACT_CHECKPOINT, "loaded"},
+    {"Resuming from checkpoint", FR_FACT_CHECKPOINT, "loaded"},
+    {"Resuming training from", FR_FACT_CHECKPOINT, "loaded"},
+    {"Continuing training from global step", FR_FACT_CHECKPOINT, "loaded"},
+    {"Resumed from", FR_FACT_CHECKPOINT, "loaded"},
     /* begins */
-    {"Setting OMP_NUM_THREADS environment variable", FR_FACT_START, "torchrun"}, {"***** Running training *****", FR_FACT_START, "trainer"},
-    {"[before the start of training step]", FR_FACT_START, "megatron"}, {"Starting training", FR_FACT_START, "program"}, {"[runner.py:", FR_FACT_START, "deepspeed"},
+    {"Setting OMP_NUM_THREADS environment variable", FR_FACT_START, "torchrun"},
+    {"***** Running training *****", FR_FACT_START, "trainer"},
+    {"[before the start of training step]", FR_FACT_START, "megatron"},
+    {"Starting training", FR_FACT_START, "program"},
+    {"[runner.py:", FR_FACT_START, "deepspeed"},
     /* busy with something that is no step */
-    {"***** Running Evaluation *****", FR_FACT_PHASE, "evaluating"}, {"***** Running Prediction *****", FR_FACT_PHASE, "evaluating"},
-    {"Running tokenizer on", FR_FACT_PHASE, "tokenising"}, {"Map (num_proc=", FR_FACT_PHASE, "tokenising"}, {"Generating train split", FR_FACT_PHASE, "preparing-data"},
-    {"building train, validation, and test datasets", FR_FACT_PHASE, "preparing-data"}, {"compiling dataset index builder", FR_FACT_PHASE, "compiling"},
-    {"compiling and loading fused kernels", FR_FACT_PHASE, "compiling"}, {"Capturing CUDA graphs", FR_FACT_PHASE, "compiling"}, {"Compiling model", FR_FACT_PHASE, "compiling"},
-    {"Loading checkpoint shards", FR_FACT_PHASE, "loading"}, {" > loading checkpoint from", FR_FACT_PHASE, "loading"}, {"writing cache", FR_FACT_PHASE, "writing-cache"},
-    {"Sanity Checking", FR_FACT_PHASE, "evaluating"}, {"building indices", FR_FACT_PHASE, "preparing-data"}, {"Starting evaluation", FR_FACT_PHASE, "evaluating"},
-    {"Running validation", FR_FACT_PHASE, "evaluating"}, {"begin to consolidate", FR_FACT_PHASE, "saving"}, {"Uploading checkpoint", FR_FACT_PHASE, "uploading"}};
+    {"***** Running Evaluation *****", FR_FACT_PHASE, "evaluating"},
+    {"***** Running Prediction *****", FR_FACT_PHASE, "evaluating"},
+    {"Running tokenizer on", FR_FACT_PHASE, "tokenising"},
+    {"Map (num_proc=", FR_FACT_PHASE, "tokenising"},
+    {"Generating train split", FR_FACT_PHASE, "preparing-data"},
+    {"building train, validation, and test datasets", FR_FACT_PHASE, "preparing-data"},
+    {"compiling dataset index builder", FR_FACT_PHASE, "compiling"},
+    {"compiling and loading fused kernels", FR_FACT_PHASE, "compiling"},
+    {"Capturing CUDA graphs", FR_FACT_PHASE, "compiling"},
+    {"Compiling model", FR_FACT_PHASE, "compiling"},
+    {"Loading checkpoint shards", FR_FACT_PHASE, "loading"},
+    {" > loading checkpoint from", FR_FACT_PHASE, "loading"},
+    {"writing cache", FR_FACT_PHASE, "writing-cache"},
+    {"Sanity Checking", FR_FACT_PHASE, "evaluating"},
+    {"building indices", FR_FACT_PHASE, "preparing-data"},
+    {"Starting evaluation", FR_FACT_PHASE, "evaluating"},
+    {"Running validation", FR_FACT_PHASE, "evaluating"},
+    {"begin to consolidate", FR_FACT_PHASE, "saving"},
+    {"Uploading checkpoint", FR_FACT_PHASE, "uploading"}};
 
 static void take_step(struct fr_draft *d, fr_sv text)
 {
-    static const char *const before[] = {"at iteration ", "iteration ", "global step ", "global_step", "at step ", "step=", "step ", "checkpoint-", "iter_", "@ ", NULL};
+    static const char *const before[] = {
+        "at iteration ", "iteration ",  "global step ", "global_step", "at step ", "step=",
+        "step ",         "checkpoint-", "iter_",        "@ ",          NULL};
     for (const char *const *b = before; *b != NULL; b++) {
         fr_sv at;
         int64_t step = 0;
@@ -69,7 +106,8 @@ static void take_path(struct fr_draft *d, fr_sv text)
     }
 }
 
-static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret, int max)
+static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
+                 int max)
 {
     (void)ctx;
     fr_sv text = rec->text;
@@ -82,7 +120,8 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
         if (words[i].fact == FR_FACT_DONE) {
             fr_sv head = text;
             int32_t rank = -1;
-            if ((fr_lex_lit(&head, "rank ") || fr_lex_lit(&head, "Rank ")) && fr_lex_index(&head, &rank)) {
+            if ((fr_lex_lit(&head, "rank ") || fr_lex_lit(&head, "Rank ")) &&
+                fr_lex_index(&head, &rank)) {
                 fr_draft_num(d, FR_KEY_RANK, rank, FR_SV_NONE);
             }
         } else if (words[i].fact == FR_FACT_CHECKPOINT) {
@@ -98,30 +137,80 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
     return 0;
 }
 
-static const char *const literals[] = {
-    "raining complete", "raining Complete", "raining is complete", "raining finished", "Finished training", "raining is done", "'train_runtime': ", "`Trainer.fit` stopped",
-    "exiting program at iteration", "saved checkpoint", "Saved checkpoint", "saving checkpoint", "Saving checkpoint", "Saving model checkpoint", "saving model checkpoint",
-    "heckpoint saved", "[Torch] Sav", "aving the checkpoint", "Saving model and optimizer", "loaded checkpoint from", "Resuming from checkpoint", "Resuming training from",
-    "Continuing training from", "Resumed from", "Setting OMP_NUM_THREADS", "***** Running ", "[before the start of", "Starting training", "[runner.py:", "Running tokenizer on",
-    "Map (num_proc=", "Generating train split", "building train, validation", "compiling dataset index", "compiling and loading fused", "Capturing CUDA graphs", "Compiling model",
-    "Loading checkpoint shards", "loading checkpoint from", "writing cache", "Sanity Checking", "building indices", "Starting evaluation", "Running validation",
-    "begin to consolidate", "Uploading checkpoint", NULL};
+static const char *const literals[] = {"raining complete",
+                                       "raining Complete",
+                                       "raining is complete",
+                                       "raining finished",
+                                       "Finished training",
+                                       "raining is done",
+                                       "'train_runtime': ",
+                                       "`Trainer.fit` stopped",
+                                       "exiting program at iteration",
+                                       "saved checkpoint",
+                                       "Saved checkpoint",
+                                       "saving checkpoint",
+                                       "Saving checkpoint",
+                                       "Saving model checkpoint",
+                                       "saving model checkpoint",
+                                       "heckpoint saved",
+                                       "[Torch] Sav",
+                                       "aving the checkpoint",
+                                       "Saving model and optimizer",
+                                       "loaded checkpoint from",
+                                       "Resuming from checkpoint",
+                                       "Resuming training from",
+                                       "Continuing training from",
+                                       "Resumed from",
+                                       "Setting OMP_NUM_THREADS",
+                                       "***** Running ",
+                                       "[before the start of",
+                                       "Starting training",
+                                       "[runner.py:",
+                                       "Running tokenizer on",
+                                       "Map (num_proc=",
+                                       "Generating train split",
+                                       "building train, validation",
+                                       "compiling dataset index",
+                                       "compiling and loading fused",
+                                       "Capturing CUDA graphs",
+                                       "Compiling model",
+                                       "Loading checkpoint shards",
+                                       "loading checkpoint from",
+                                       "writing cache",
+                                       "Sanity Checking",
+                                       "building indices",
+                                       "Starting evaluation",
+                                       "Running validation",
+                                       "begin to consolidate",
+                                       "Uploading checkpoint",
+                                       NULL};
 
 static const struct fr_format_sample samples[] = {
-    {"2026-11-30 15:06:06,689 INFO [fit] rank 3 done: training complete", "fact=done rank=3 reason=complete"},
+    {"2026-11-30 15:06:06,689 INFO [fit] rank 3 done: training complete",
+     "fact=done rank=3 reason=complete"},
     {"{'train_runtime': 86.2749, 'train_loss': 0.26}", "fact=done"},
     {"`Trainer.fit` stopped: `max_steps=10` reached.", "fact=done reason=limit"},
-    {"  successfully saved checkpoint from iteration    1500 to /data/run7/ckpt [ t 1/1 ]", "fact=checkpoint reason=saved step=1500 path=/data/run7/ckpt"},
-    {"saving checkpoint at iteration    1500 to /data/run7/ckpt in torch format", "fact=checkpoint reason=saving step=1500 path=/data/run7/ckpt"},
-    {"Saving model checkpoint to out/run7/checkpoint-500", "fact=checkpoint reason=saving step=500 path=out/run7/checkpoint-500"},
-    {"2020-03-23 12:03:37 | INFO | fairseq.checkpoint_utils | saved checkpoint ckpt/checkpoint2.pt (epoch 2 @ 695 updates, score 9.393)", "fact=checkpoint reason=saved step=695 path=ckpt/checkpoint2.pt"},
+    {"  successfully saved checkpoint from iteration    1500 to /data/run7/ckpt [ t 1/1 ]",
+     "fact=checkpoint reason=saved step=1500 path=/data/run7/ckpt"},
+    {"saving checkpoint at iteration    1500 to /data/run7/ckpt in torch format",
+     "fact=checkpoint reason=saving step=1500 path=/data/run7/ckpt"},
+    {"Saving model checkpoint to out/run7/checkpoint-500",
+     "fact=checkpoint reason=saving step=500 path=out/run7/checkpoint-500"},
+    {"2020-03-23 12:03:37 | INFO | fairseq.checkpoint_utils | saved checkpoint ckpt/checkpoint2.pt "
+     "(epoch 2 @ 695 updates, score 9.393)",
+     "fact=checkpoint reason=saved step=695 path=ckpt/checkpoint2.pt"},
     {"failed to write: saved checkpoint is broken", "fact=checkpoint reason=failed"},
-    {"Running tokenizer on dataset:   9%|##        | 280000/2969526 [29:55<4:48:08, 155.57 examples/s]", "fact=phase reason=tokenising"},
+    {"Running tokenizer on dataset:   9%|##        | 280000/2969526 [29:55<4:48:08, 155.57 "
+     "examples/s]",
+     "fact=phase reason=tokenising"},
     {"***** Running Evaluation *****", "fact=phase reason=evaluating"},
     {"2026-11-30 15:06:06,689 INFO [fit] writing cache", "fact=phase reason=writing-cache"},
     {"***** Running training *****", "fact=start reason=trainer"},
     {"the checkpoint was old", ""},
     {NULL, NULL}};
 
-const struct fr_format fr_format_progress = {
-    .name = "progress", .summary = "start, checkpoints, phases, end", .literals = literals, .facts = facts, .samples = samples};
+const struct fr_format fr_format_progress = {.name = "progress",
+                                             .summary = "start, checkpoints, phases, end",
+                                             .literals = literals,
+                                             .facts = facts,
+                                             .samples = samples};

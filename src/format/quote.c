@@ -26,11 +26,15 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 }
 
 static const struct fr_format_sample samples[] = {
-    {"> WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 4 closing signal SIGTERM", "level=warn text=\"Sending process 4 closing signal SIGTERM\""},
+    {"> WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 4 closing signal "
+     "SIGTERM",
+     "level=warn text=\"Sending process 4 closing signal SIGTERM\""},
     {">   File \"a.py\", line 3, in f", "text=\"  File \\\"a.py\\\", line 3, in f\""},
-    {"  | 2024-09-01T22:28:32.879Z | [2]: time", "outer=2024-09-01T22:28:32.879 text=\"[2]: time\""},
+    {"  | 2024-09-01T22:28:32.879Z | [2]: time",
+     "outer=2024-09-01T22:28:32.879 text=\"[2]: time\""},
     {"  | ValueError: a", "text=\"  | ValueError: a\""},
     {">>> done", "text=\">>> done\""},
     {NULL, NULL}};
 
-const struct fr_format fr_format_quote = {.name = "quote", .summary = "quoted lines: '> text'", .peel = peel, .samples = samples};
+const struct fr_format fr_format_quote = {
+    .name = "quote", .summary = "quoted lines: '> text'", .peel = peel, .samples = samples};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_tag: "[rank3]: " of torch's exception hook and c10d (global rank), "[RANK 3] ", "[rank: 3] " of Lightning.
- * "[rank3]:" with text right behind it that is no c10d prefix is torchrun's tee prefix with --role rank: a local rank. */
+/* rank_tag: "[rank3]: " of torch's exception hook and c10d (global rank), "[RANK 3] ", "[rank: 3] "
+ * of Lightning.
+ * "[rank3]:" with text right behind it that is no c10d prefix is torchrun's tee prefix with --role
+ * rank: a local rank. */
 #include "format/dialect.h"
 
 static bool is_c10(fr_sv at)
@@ -9,7 +11,8 @@ static bool is_c10(fr_sv at)
            (fr_lex_peek(at, 2) == ' ' || fr_is_digit(fr_lex_peek(at, 2)));
 }
 
-/* The hook puts one space before each line, the tee prefix none: "[rank0]:  File" is a teed frame, "[rank0]:   File" a hooked one. */
+/* The hook puts one space before each line, the tee prefix none: "[rank0]:  File" is a teed frame,
+ * "[rank0]:   File" a hooked one. */
 static bool is_hook(fr_sv at)
 {
     return fr_lex_peek(at, 0) == ' ' && !fr_sv_starts(at, FR_SV("  File \""));
@@ -45,8 +48,9 @@ static bool peel_words(struct fr_record *rec)
 {
     fr_sv at = fr_sv_skip(rec->text, 1);
     int32_t rank = -1;
-    if (!fr_lex_lit(&at, "rank: ") && !fr_lex_lit(&at, "rank=") && !fr_lex_lit(&at, "rank ") && !fr_lex_lit(&at, "RANK ") &&
-        !fr_lex_lit(&at, "RANK") && !fr_lex_lit(&at, "Global Rank ") && !fr_lex_lit(&at, "rank:")) {
+    if (!fr_lex_lit(&at, "rank: ") && !fr_lex_lit(&at, "rank=") && !fr_lex_lit(&at, "rank ") &&
+        !fr_lex_lit(&at, "RANK ") && !fr_lex_lit(&at, "RANK") && !fr_lex_lit(&at, "Global Rank ") &&
+        !fr_lex_lit(&at, "rank:")) {
         return false;
     }
     if (!fr_lex_index(&at, &rank) || !fr_lex_char(&at, ']')) {
@@ -71,10 +75,12 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 }
 
 static const struct fr_format_sample samples[] = {
-    {"[rank7]: Traceback (most recent call last):", "rank=7 local_rank=- text=\"Traceback (most recent call last):\""},
+    {"[rank7]: Traceback (most recent call last):",
+     "rank=7 local_rank=- text=\"Traceback (most recent call last):\""},
     {"[rank7]:     loss = model(x)", "rank=7 text=\"    loss = model(x)\""},
     {"[rank0]:[rank9]: KeyError: 'y'", "local_rank=0 rank=9"},
-    {"[rank0]:  File \"a.py\", line 1, in f", "local_rank=0 rank=- text=\"  File \\\"a.py\\\", line 1, in f\""},
+    {"[rank0]:  File \"a.py\", line 1, in f",
+     "local_rank=0 rank=- text=\"  File \\\"a.py\\\", line 1, in f\""},
     {"[rank0]:[titan] 2026-01-02 03:04:05,123 - root - INFO - step: 10  loss:  7.1",
      "local_rank=0 rank=- level=info time=2026-01-02T03:04:05.123 text=\"step: 10  loss:  7.1\""},
     {"[rank1]:  Original exception:", "rank=1 local_rank=-"},
@@ -84,5 +90,8 @@ static const struct fr_format_sample samples[] = {
     {"[ranked] list", "rank=-"},
     {NULL, NULL}};
 
-const struct fr_format fr_format_rank_tag = {
-    .name = "rank_tag", .summary = "[rank3]: (global rank), [RANK 3], [rank: 3]", .peel = peel, .samples = samples};
+const struct fr_format fr_format_rank_tag = {.name = "rank_tag",
+                                             .summary =
+                                                 "[rank3]: (global rank), [RANK 3], [rank: 3]",
+                                             .peel = peel,
+                                             .samples = samples};

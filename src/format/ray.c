@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ray: workers and nodes that Ray lost. Its list of possible causes ("killed by SIGKILL by OOM killer ...") is boiler-plate and is
- * not read; its own memory monitor does say what it did. */
+/* ray: workers and nodes that Ray lost. Its list of possible causes ("killed by SIGKILL by OOM
+ * killer ...") is boiler-plate and is not read; its own memory monitor does say what it did. */
 #include "format/dialect.h"
 
 static void where(struct fr_draft *d, fr_sv text)
 {
     fr_sv at, word;
-    (void)(fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("Worker PID: ")) || fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("pid=")));
-    if ((fr_lex_find(text, "Worker IP address: ", &at) || fr_lex_find(text, "ip=", &at)) && fr_lex_name(&at, &word)) {
+    (void)(fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("Worker PID: ")) ||
+           fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("pid=")));
+    if ((fr_lex_find(text, "Worker IP address: ", &at) || fr_lex_find(text, "ip=", &at)) &&
+        fr_lex_name(&at, &word)) {
         fr_draft_text(d, FR_KEY_NODE, word);
     }
 }
 
-/* "A worker died or was killed while executing a task ... Worker IP address: 10.0.7.75 Worker port: 10230 Worker PID: 208711 Worker exit type: SYSTEM_ERROR" */
+/* "A worker died or was killed while executing a task ... Worker IP address: 10.0.7.75 Worker port:
+ * 10230 Worker PID: 208711 Worker exit type: SYSTEM_ERROR" */
 static bool worker_fact(struct fr_draft *d, fr_sv text)
 {
     fr_sv at, type;
@@ -26,10 +29,12 @@ static bool worker_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
-/* "Task was killed due to the node running low on memory.", "(raylet) ... Workers (tasks / actors) killed due to memory pressure (OOM)" */
+/* "Task was killed due to the node running low on memory.", "(raylet) ... Workers (tasks / actors)
+ * killed due to memory pressure (OOM)" */
 static bool memory_fact(struct fr_draft *d, fr_sv text)
 {
-    if (!fr_sv_has(text, FR_SV("killed due to the node running low on memory")) && !fr_sv_has(text, FR_SV("killed due to memory pressure (OOM)"))) {
+    if (!fr_sv_has(text, FR_SV("killed due to the node running low on memory")) &&
+        !fr_sv_has(text, FR_SV("killed due to memory pressure (OOM)"))) {
         return false;
     }
     d->fact = FR_FACT_OOM_KILL;
@@ -38,7 +43,8 @@ static bool memory_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
-/* "The node with node id: 3f.. and address: 10.0.0.3 and node name: 10.0.0.3 has been marked dead because the detector has missed too many heartbeats" */
+/* "The node with node id: 3f.. and address: 10.0.0.3 and node name: 10.0.0.3 has been marked dead
+ * because the detector has missed too many heartbeats" */
 static bool node_fact(struct fr_draft *d, fr_sv text)
 {
     fr_sv at, word;
@@ -53,23 +59,34 @@ static bool node_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
-static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret, int max)
+static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
+                 int max)
 {
     (void)ctx;
     struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_NONE);
-    return d != NULL && (memory_fact(d, rec->text) || worker_fact(d, rec->text) || node_fact(d, rec->text));
+    return d != NULL &&
+           (memory_fact(d, rec->text) || worker_fact(d, rec->text) || node_fact(d, rec->text));
 }
 
-static const char *const literals[] = {"Worker exit type: ", "node running low on memory", "memory pressure (OOM)", "has been marked dead because", NULL};
+static const char *const literals[] = {"Worker exit type: ", "node running low on memory",
+                                       "memory pressure (OOM)", "has been marked dead because",
+                                       NULL};
 
 static const struct fr_format_sample samples[] = {
-    {"(raylet) A worker died or was killed while executing a task by an unexpected system error. RayTask ID: ff Worker ID: 6f Node ID: 86 Worker IP address: 10.0.7.75 Worker port: 1 Worker "
-     "PID: 208711 Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits", "role=raylet fact=exit pid=208711 node=10.0.7.75 exception=SYSTEM_ERROR"},
-    {"ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.", "fact=oom_kill reason=ray-memory-monitor"},
-    {"The node with node id: 3f and address: 10.0.0.3 and node name: 10.0.0.3 has been marked dead because the detector has missed too many heartbeats from it.",
+    {"(raylet) A worker died or was killed while executing a task by an unexpected system error. "
+     "RayTask ID: ff Worker ID: 6f Node ID: 86 Worker IP address: 10.0.7.75 Worker port: 1 Worker "
+     "PID: 208711 Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits",
+     "role=raylet fact=exit pid=208711 node=10.0.7.75 exception=SYSTEM_ERROR"},
+    {"ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
+     "fact=oom_kill reason=ray-memory-monitor"},
+    {"The node with node id: 3f and address: 10.0.0.3 and node name: 10.0.0.3 has been marked dead "
+     "because the detector has missed too many heartbeats from it.",
      "fact=peer_lost peer=10.0.0.3 reason=ray-node-dead"},
     {"(1) The process is killed by SIGKILL by OOM killer due to high memory usage", ""},
     {NULL, NULL}};
 
-const struct fr_format fr_format_ray = {
-    .name = "ray", .summary = "Ray: dead workers, memory monitor, dead nodes", .literals = literals, .facts = facts, .samples = samples};
+const struct fr_format fr_format_ray = {.name = "ray",
+                                        .summary = "Ray: dead workers, memory monitor, dead nodes",
+                                        .literals = literals,
+                                        .facts = facts,
+                                        .samples = samples};

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sacct: rows of Slurm's accounting, fixed width or parsable: a state word and an exit code "code:signal". */
+/* sacct: rows of Slurm's accounting, fixed width or parsable: a state word and an exit code
+ * "code:signal". */
 #include "format/dialect.h"
 
 static const struct {
     const char *word, *reason;
-} states[] = {{"OUT_OF_MEMORY", "oom"}, {"OUT_OF_ME+", "oom"}, {"NODE_FAIL", "node-failure"}, {"TIMEOUT", "time-limit"}, {"PREEMPTED", "preemption"},
-              {"BOOT_FAIL", "node-failure"}, {"REQUEUED", "requeue"}, {"DEADLINE", "time-limit"}, {"CANCELLED", "cancelled"}, {"FAILED", "failed"},
-              {"COMPLETED", "completed"}};
+} states[] = {{"OUT_OF_MEMORY", "oom"},  {"OUT_OF_ME+", "oom"},       {"NODE_FAIL", "node-failure"},
+              {"TIMEOUT", "time-limit"}, {"PREEMPTED", "preemption"}, {"BOOT_FAIL", "node-failure"},
+              {"REQUEUED", "requeue"},   {"DEADLINE", "time-limit"},  {"CANCELLED", "cancelled"},
+              {"FAILED", "failed"},      {"COMPLETED", "completed"}};
 
 /* "1:0", "0:9" in its own field. */
 static bool take_exit(fr_sv text, int64_t *ret_code, int64_t *ret_signal)
@@ -24,14 +26,16 @@ static bool take_exit(fr_sv text, int64_t *ret_code, int64_t *ret_signal)
         if (!starts || !fr_lex_int(&code, ret_code) || !fr_lex_int(&signal, ret_signal)) {
             continue;
         }
-        if ((signal.n == 0 || fr_is_space(signal.p[0]) || signal.p[0] == '|') && *ret_code < 256 && *ret_signal >= 0 && *ret_signal < 128) {
+        if ((signal.n == 0 || fr_is_space(signal.p[0]) || signal.p[0] == '|') && *ret_code < 256 &&
+            *ret_signal >= 0 && *ret_signal < 128) {
             return true;
         }
     }
     return false;
 }
 
-static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret, int max)
+static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
+                 int max)
 {
     (void)ctx;
     struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_SCHEDULER);
@@ -59,15 +63,22 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
     return 0;
 }
 
-static const char *const literals[] = {"OUT_OF_ME", "NODE_FAIL", " TIMEOUT ", "|TIMEOUT|", "PREEMPTED", "BOOT_FAIL", "REQUEUED", "CANCELLED by", " FAILED ", "|FAILED|", NULL};
+static const char *const literals[] = {"OUT_OF_ME", "NODE_FAIL", " TIMEOUT ", "|TIMEOUT|",
+                                       "PREEMPTED", "BOOT_FAIL", "REQUEUED",  "CANCELLED by",
+                                       " FAILED ",  "|FAILED|",  NULL};
 
 static const struct fr_format_sample samples[] = {
-    {"12345.0          fit            gpu   OUT_OF_ME+    0:125", "fact=scheduler job=12345.0 reason=oom exitcode=0"},
+    {"12345.0          fit            gpu   OUT_OF_ME+    0:125",
+     "fact=scheduler job=12345.0 reason=oom exitcode=0"},
     {"12345|fit|NODE_FAIL|1:0|", "fact=scheduler job=12345 reason=node-failure exitcode=1"},
-    {"12345.batch        batch              FAILED      0:9", "fact=scheduler job=12345.batch reason=failed exitcode=-9"},
+    {"12345.batch        batch              FAILED      0:9",
+     "fact=scheduler job=12345.batch reason=failed exitcode=-9"},
     {"12345|fit|CANCELLED by 1000|0:15|", "fact=scheduler reason=cancelled exitcode=-15"},
     {"train.py FAILED ", ""},
     {NULL, NULL}};
 
-const struct fr_format fr_format_sacct = {
-    .name = "sacct", .summary = "Slurm accounting rows", .literals = literals, .facts = facts, .samples = samples};
+const struct fr_format fr_format_sacct = {.name = "sacct",
+                                          .summary = "Slurm accounting rows",
+                                          .literals = literals,
+                                          .facts = facts,
+                                          .samples = samples};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segment: one physical line may hold the text of several writers: '\r' bars, launchers that glue a second rank's output to
- * an unfinished line, c10d and kernel lines behind a progress bar. Only unmistakable beginnings cut, and never between two
- * prefixes of the same writer: what precedes a cut must be more than prefixes. */
+/* segment: one physical line may hold the text of several writers: '\r' bars, launchers that glue a
+ * second rank's output to an unfinished line, c10d and kernel lines behind a progress bar. Only
+ * unmistakable beginnings cut, and never between two prefixes of the same writer: what precedes a
+ * cut must be more than prefixes. */
 #include "format/peel.h"
 
 /* "[default3]:", "[rank3]:" at p; role: the tag name that the line itself begins with, if any. */
@@ -19,8 +20,9 @@ static bool tag_at(fr_sv s, fr_sv role)
     if (i == 0 || !fr_lex_digits(&s, 1, 6, &n) || !fr_lex_lit(&s, "]:")) {
         return false;
     }
-    return fr_sv_eq(name, FR_SV("default")) || fr_sv_eq(name, FR_SV("rank")) || fr_sv_eq(name, FR_SV("trainer")) ||
-           fr_sv_eq(name, FR_SV("worker")) || (role.n > 0 && fr_sv_eq(name, role));
+    return fr_sv_eq(name, FR_SV("default")) || fr_sv_eq(name, FR_SV("rank")) ||
+           fr_sv_eq(name, FR_SV("trainer")) || fr_sv_eq(name, FR_SV("worker")) ||
+           (role.n > 0 && fr_sv_eq(name, role));
 }
 
 /* "[E ProcessGroupNCCL.cpp:458] ", "[W808 04:21:41.160918398 socket.cpp:426] " */
@@ -37,8 +39,8 @@ static bool c10_at(fr_sv s)
         return false;
     }
     uint64_t line = 0;
-    return fr_lex_char(&s, ' ') && fr_lex_name(&s, &file) && fr_sv_chr(file, '.') != FR_NPOS && fr_lex_char(&s, ':') &&
-           fr_lex_digits(&s, 1, 6, &line) && fr_lex_lit(&s, "] ");
+    return fr_lex_char(&s, ' ') && fr_lex_name(&s, &file) && fr_sv_chr(file, '.') != FR_NPOS &&
+           fr_lex_char(&s, ':') && fr_lex_digits(&s, 1, 6, &line) && fr_lex_lit(&s, "] ");
 }
 
 /* "[ 4502.694381] " */
@@ -62,11 +64,13 @@ static bool actor_at(fr_sv s)
     if (fr_lex_peek(s, end + 1) != ' ' || fr_sv_chr(fr_sv_head(inside, pid), ',') != FR_NPOS) {
         return false;
     }
-    return pid != FR_NPOS && (pid == 1 || inside.p[pid - 1] == ' ') && fr_is_digit(fr_lex_peek(inside, pid + 4)) &&
-           fr_sv_chr(inside, '(') == 0 && fr_sv_chr(fr_sv_skip(inside, 1), '(') == FR_NPOS;
+    return pid != FR_NPOS && (pid == 1 || inside.p[pid - 1] == ' ') &&
+           fr_is_digit(fr_lex_peek(inside, pid + 4)) && fr_sv_chr(inside, '(') == 0 &&
+           fr_sv_chr(fr_sv_skip(inside, 1), '(') == FR_NPOS;
 }
 
-/* "E1130 14:52:02.024000 27144 torch/...": an agent's or glog line behind something without newline. */
+/* "E1130 14:52:02.024000 27144 torch/...": an agent's or glog line behind something without
+ * newline. */
 static bool glog_at(fr_sv s)
 {
     struct fr_when when;
@@ -74,7 +78,8 @@ static bool glog_at(fr_sv s)
         return false;
     }
     s = fr_sv_skip(s, 1);
-    return fr_stamp_glog(&s, 2000, &when) && fr_lex_peek(s, 0) == ' ' && fr_sv_has(fr_sv_head(s, 160), FR_SV("] "));
+    return fr_stamp_glog(&s, 2000, &when) && fr_lex_peek(s, 0) == ' ' &&
+           fr_sv_has(fr_sv_head(s, 160), FR_SV("] "));
 }
 
 static bool logging_at(fr_sv s)
@@ -87,7 +92,8 @@ static bool logging_at(fr_sv s)
 static bool transformers_at(fr_sv s)
 {
     s = fr_sv_skip(s, 1);
-    return fr_level_take(&s) != FR_LEVEL_NONE && fr_lex_peek(s, 0) == '|' && fr_sv_chr(fr_sv_head(s, 80), ']') != FR_NPOS;
+    return fr_level_take(&s) != FR_LEVEL_NONE && fr_lex_peek(s, 0) == '|' &&
+           fr_sv_chr(fr_sv_head(s, 80), ']') != FR_NPOS;
 }
 
 static bool begins_writer(fr_sv s, fr_sv role)
@@ -98,7 +104,8 @@ static bool begins_writer(fr_sv s, fr_sv role)
         if (fr_is_lower(next)) {
             return tag_at(s, role);
         }
-        return fr_is_upper(next) ? c10_at(s) || transformers_at(s) : (next == ' ' || fr_is_digit(next)) && boot_at(s);
+        return fr_is_upper(next) ? c10_at(s) || transformers_at(s)
+                                 : (next == ' ' || fr_is_digit(next)) && boot_at(s);
     }
     case '(':
         return actor_at(s);
@@ -125,7 +132,8 @@ static bool only_prefixes(fr_sv head)
         }
         rec.text = (fr_sv){clean, fr_peel_strip_ansi(head, clean)};
     }
-    while (rec.text.n > 0 && (rec.text.p[0] == '>' || rec.text.p[0] == '|' || rec.text.p[0] == ' ')) {
+    while (rec.text.n > 0 &&
+           (rec.text.p[0] == '>' || rec.text.p[0] == '|' || rec.text.p[0] == ' ')) {
         rec.text = fr_sv_skip(rec.text, 1);
     }
     fr_peel_prefixes(&ctx, &rec);
@@ -138,17 +146,21 @@ static fr_sv own_role(fr_sv s)
     while (i < s.n && i < 32 && (fr_is_lower(s.p[i]) || s.p[i] == '_')) {
         i++;
     }
-    return s.n > 2 && s.p[0] == '[' && i > 1 && fr_is_digit(fr_lex_peek(s, i)) ? fr_sv_range(s.p + 1, s.p + i) : FR_SV_NONE;
+    return s.n > 2 && s.p[0] == '[' && i > 1 && fr_is_digit(fr_lex_peek(s, i))
+               ? fr_sv_range(s.p + 1, s.p + i)
+               : FR_SV_NONE;
 }
 
 /* What may begin a cut. */
-static const bool interesting[256] = {['\r'] = true, ['['] = true, ['('] = true, ['W'] = true, ['E'] = true, ['I'] = true, ['F'] = true, ['C'] = true};
+static const bool interesting[256] = {['\r'] = true, ['['] = true, ['('] = true, ['W'] = true,
+                                      ['E'] = true,  ['I'] = true, ['F'] = true, ['C'] = true};
 
 /* A level letter or word; behind "[" or inside a word it begins nothing. */
 static bool is_inside(fr_sv s, size_t i)
 {
     char c = s.p[i], next = fr_lex_peek(s, i + 1);
-    return fr_is_upper(c) && (s.p[i - 1] == '[' || s.p[i - 1] == '_' || (!fr_is_digit(next) && !fr_is_upper(next)));
+    return fr_is_upper(c) &&
+           (s.p[i - 1] == '[' || s.p[i - 1] == '_' || (!fr_is_digit(next) && !fr_is_upper(next)));
 }
 
 static size_t cut_at(fr_sv s)

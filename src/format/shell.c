@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shell: what a shell says when a command died of a signal, and what processes say when they are told to stop. */
+/* shell: what a shell says when a command died of a signal, and what processes say when they are
+ * told to stop. */
 #include "format/dialect.h"
 
-static const char *const deaths[] = {"Segmentation fault", "Killed", "Aborted", "Bus error", "Floating point exception", "Illegal instruction",
-                                     "Terminated", "Trace/breakpoint trap", NULL};
+static const char *const deaths[] = {"Segmentation fault",
+                                     "Killed",
+                                     "Aborted",
+                                     "Bus error",
+                                     "Floating point exception",
+                                     "Illegal instruction",
+                                     "Terminated",
+                                     "Trace/breakpoint trap",
+                                     NULL};
 
-/* "FILE: line 28:  8156 Killed                  python3 main.py", "bash: line 1: 2552038 Segmentation fault      (core dumped) cmd" */
+/* "FILE: line 28:  8156 Killed                  python3 main.py", "bash: line 1: 2552038
+ * Segmentation fault      (core dumped) cmd" */
 static bool script_death(struct fr_draft *d, fr_sv text)
 {
     fr_sv at, word;
     uint64_t line = 0, pid = 0;
-    if (!fr_lex_find(text, ": line ", &at) || !fr_lex_digits(&at, 1, 9, &line) || !fr_lex_char(&at, ':') || fr_lex_spaces(&at) == 0) {
+    if (!fr_lex_find(text, ": line ", &at) || !fr_lex_digits(&at, 1, 9, &line) ||
+        !fr_lex_char(&at, ':') || fr_lex_spaces(&at) == 0) {
         return false;
     }
     bool has_pid = fr_lex_digits(&at, 1, 10, &pid) && fr_lex_spaces(&at) > 0;
@@ -36,7 +46,8 @@ static bool script_death(struct fr_draft *d, fr_sv text)
     return false;
 }
 
-/* "Segmentation fault (core dumped)" alone on the line: an interactive shell's or srun's own word. */
+/* "Segmentation fault (core dumped)" alone on the line: an interactive shell's or srun's own word.
+ */
 static bool bare_death(struct fr_draft *d, fr_sv text)
 {
     fr_sv at = fr_sv_trim(text);
@@ -48,11 +59,21 @@ static bool bare_death(struct fr_draft *d, fr_sv text)
     return true;
 }
 
-/* "Received SIGTERM: 15" (Lightning), "Received signal 15, ...", "caught SIGTERM", "exiting program after receiving SIGTERM." (Megatron) */
+/* "Received SIGTERM: 15" (Lightning), "Received signal 15, ...", "caught SIGTERM", "exiting program
+ * after receiving SIGTERM." (Megatron) */
 static bool told_to_stop(struct fr_draft *d, fr_sv text)
 {
-    static const char *const words[] = {"Received SIG", "received SIG", "eceived signal SIG", "aught SIG", "Got SIG", "got SIG", "Bypassing SIG",
-                                        "after receiving SIG", "Handling SIG", "handling signal: SIG", NULL};
+    static const char *const words[] = {"Received SIG",
+                                        "received SIG",
+                                        "eceived signal SIG",
+                                        "aught SIG",
+                                        "Got SIG",
+                                        "got SIG",
+                                        "Bypassing SIG",
+                                        "after receiving SIG",
+                                        "Handling SIG",
+                                        "handling signal: SIG",
+                                        NULL};
     fr_sv at, name;
     int64_t number = 0;
     for (const char *const *w = words; *w != NULL; w++) {
@@ -76,21 +97,40 @@ static bool told_to_stop(struct fr_draft *d, fr_sv text)
     return true;
 }
 
-static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret, int max)
+static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
+                 int max)
 {
     (void)ctx;
     struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_EXIT);
-    return d != NULL && (script_death(d, rec->text) || bare_death(d, rec->text) || told_to_stop(d, rec->text));
+    return d != NULL &&
+           (script_death(d, rec->text) || bare_death(d, rec->text) || told_to_stop(d, rec->text));
 }
 
-static const char *const literals[] = {" Killed  ", " Segmentation fault  ", " Aborted  ", " Bus error  ", " Floating point exception  ",
-                                       " Illegal instruction  ", " Terminated  ", "(core dumped)", "eceived SIG", "eceived signal", "aught SIG",
-                                       "Got SIG", "Bypassing SIG", "receiving SIG", "andling SIG", NULL};
+static const char *const literals[] = {" Killed  ",
+                                       " Segmentation fault  ",
+                                       " Aborted  ",
+                                       " Bus error  ",
+                                       " Floating point exception  ",
+                                       " Illegal instruction  ",
+                                       " Terminated  ",
+                                       "(core dumped)",
+                                       "eceived SIG",
+                                       "eceived signal",
+                                       "aught SIG",
+                                       "Got SIG",
+                                       "Bypassing SIG",
+                                       "receiving SIG",
+                                       "andling SIG",
+                                       NULL};
 
 static const struct fr_format_sample samples[] = {
-    {"/var/spool/slurmd/job00007/slurm_script: line 28:  8156 Killed                  python3 fit.py --lr 1", "fact=exit pid=8156 exitcode=-9 reason=shell module=\"python3 fit.py --lr 1\""},
-    {"bash: line 1: 2552038 Segmentation fault      (core dumped) /opt/venv/bin/python seg.py", "fact=exit pid=2552038 exitcode=-11"},
-    {"run.sh: line 3:    77 Aborted                 (core dumped) ./a", "fact=exit pid=77 exitcode=-6 module=./a"},
+    {"/var/spool/slurmd/job00007/slurm_script: line 28:  8156 Killed                  python3 "
+     "fit.py --lr 1",
+     "fact=exit pid=8156 exitcode=-9 reason=shell module=\"python3 fit.py --lr 1\""},
+    {"bash: line 1: 2552038 Segmentation fault      (core dumped) /opt/venv/bin/python seg.py",
+     "fact=exit pid=2552038 exitcode=-11"},
+    {"run.sh: line 3:    77 Aborted                 (core dumped) ./a",
+     "fact=exit pid=77 exitcode=-6 module=./a"},
     {"Segmentation fault (core dumped)", "fact=exit exitcode=-11"},
     {"[rank: 0] Received SIGTERM: 15", "rank=0 fact=stop_received signal=15"},
     {"Bypassing SIGTERM: 15", "fact=stop_received signal=15"},
@@ -100,4 +140,8 @@ static const struct fr_format_sample samples[] = {
     {NULL, NULL}};
 
 const struct fr_format fr_format_shell = {
-    .name = "shell", .summary = "shells reporting dead commands; processes told to stop", .literals = literals, .facts = facts, .samples = samples};
+    .name = "shell",
+    .summary = "shells reporting dead commands; processes told to stop",
+    .literals = literals,
+    .facts = facts,
+    .samples = samples};

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* srun_label: srun --label, "%*d: " right-aligned: the Slurm task, which is the rank only with one process per task.
- * The same shape begins list items and dictionaries ("3: foo", "12: {"), so it is only taken where it is the outermost
- * prefix, without leading zeros, and with exactly one space; whether a file is labelled at all is for the reader of many lines. */
+/* srun_label: srun --label, "%*d: " right-aligned: the Slurm task, which is the rank only with one
+ * process per task. The same shape begins list items and dictionaries ("3: foo", "12: {"), so it is
+ * only taken where it is the outermost prefix, without leading zeros, and with exactly one space;
+ * whether a file is labelled at all is for the reader of many lines. */
 #include "format/dialect.h"
 
 static bool said_anything(const struct fr_record *rec)
 {
-    return rec->who.rank >= 0 || rec->who.local_rank >= 0 || rec->who.task >= 0 || rec->who.pid >= 0 ||
-           rec->who.pg_rank >= 0 || rec->level != FR_LEVEL_NONE || rec->when.basis != FR_TIME_BASIS_NONE || rec->is_kernel;
+    return rec->who.rank >= 0 || rec->who.local_rank >= 0 || rec->who.task >= 0 ||
+           rec->who.pid >= 0 || rec->who.pg_rank >= 0 || rec->level != FR_LEVEL_NONE ||
+           rec->when.basis != FR_TIME_BASIS_NONE || rec->is_kernel;
 }
 
 static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
@@ -28,7 +30,8 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     }
     const char *begin = at.p;
     uint64_t task = 0;
-    if (!fr_lex_digits(&at, 1, 5, &task) || (task != 0 && begin[0] == '0') || !fr_lex_char(&at, ':')) {
+    if (!fr_lex_digits(&at, 1, 5, &task) || (task != 0 && begin[0] == '0') ||
+        !fr_lex_char(&at, ':')) {
         return false;
     }
     if (at.n > 0 && at.p[0] != ' ') {
@@ -50,5 +53,7 @@ static const struct fr_format_sample samples[] = {
     {"4::1 address", "task=-"},
     {NULL, NULL}};
 
-const struct fr_format fr_format_srun_label = {
-    .name = "srun_label", .summary = "srun --label: '  3: text' (task)", .peel = peel, .samples = samples};
+const struct fr_format fr_format_srun_label = {.name = "srun_label",
+                                               .summary = "srun --label: '  3: text' (task)",
+                                               .peel = peel,
+                                               .samples = samples};

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stamp: see stamp.h. Written by hand because strptime knows the locale and the time zone, and we want neither. */
+/* stamp: see stamp.h. Written by hand because strptime knows the locale and the time zone, and we
+ * want neither. */
 #include "format/stamp.h"
 
 #include "format/lex.h"
 
-static const int64_t EPOCH_MIN = 631152000, EPOCH_MAX = 7258118400; /* 1990 to 2200: other numbers are no times */
-static const int64_t decimal_ns[] = {1000000000, 100000000, 10000000, 1000000, 100000, 10000, 1000, 100, 10, 1};
+static const int64_t EPOCH_MIN = 631152000,
+                     EPOCH_MAX = 7258118400; /* 1990 to 2200: other numbers are no times */
+static const int64_t decimal_ns[] = {1000000000, 100000000, 10000000, 1000000, 100000,
+                                     10000,      1000,      100,      10,      1};
 
 /* HH:MM:SS with an optional fraction; *ret_resolution from the number of decimals. */
 static bool take_clock(fr_sv *s, struct fr_civil *c, int64_t *ret_resolution)
 {
     fr_sv at = *s;
-    if (!fr_lex_fixed(&at, 2, &c->hour) || !fr_lex_char(&at, ':') || !fr_lex_fixed(&at, 2, &c->minute) ||
-        !fr_lex_char(&at, ':') || !fr_lex_fixed(&at, 2, &c->second)) {
+    if (!fr_lex_fixed(&at, 2, &c->hour) || !fr_lex_char(&at, ':') ||
+        !fr_lex_fixed(&at, 2, &c->minute) || !fr_lex_char(&at, ':') ||
+        !fr_lex_fixed(&at, 2, &c->second)) {
         return false;
     }
     if (c->hour > 23 || c->minute > 59 || c->second > 60) {
@@ -97,8 +101,9 @@ bool fr_stamp_iso(fr_sv *s, struct fr_when *ret)
         return false;
     }
     char sep = fr_lex_peek(at, 0);
-    if ((sep != '-' && sep != '/' && sep != '.') || !fr_lex_char(&at, sep) || !fr_lex_fixed(&at, 2, &c.month) ||
-        !fr_lex_char(&at, sep) || !fr_lex_fixed(&at, 2, &c.day)) {
+    if ((sep != '-' && sep != '/' && sep != '.') || !fr_lex_char(&at, sep) ||
+        !fr_lex_fixed(&at, 2, &c.month) || !fr_lex_char(&at, sep) ||
+        !fr_lex_fixed(&at, 2, &c.day)) {
         return false;
     }
     char gap = fr_lex_peek(at, 0);
@@ -156,7 +161,8 @@ bool fr_stamp_glog(fr_sv *s, int year, struct fr_when *ret)
     } else if (resolution == 1000 && c.nanos % 1000000 == 0) {
         resolution = 1000000; /* torch logging prints milliseconds and three zeros */
     }
-    if (!finish(&c, resolution, date_digits == 8 ? FR_TIME_BASIS_WALL : FR_TIME_BASIS_NOYEAR, ret)) {
+    if (!finish(&c, resolution, date_digits == 8 ? FR_TIME_BASIS_WALL : FR_TIME_BASIS_NOYEAR,
+                ret)) {
         return false;
     }
     *s = at;
@@ -186,7 +192,8 @@ bool fr_stamp_syslog(fr_sv *s, int year, struct fr_when *ret)
     uint64_t day = 0;
     uint8_t basis = FR_TIME_BASIS_NOYEAR;
     c.month = take_month(&at);
-    if (c.month == 0 || fr_lex_spaces(&at) == 0 || !fr_lex_digits(&at, 1, 2, &day) || fr_lex_spaces(&at) == 0) {
+    if (c.month == 0 || fr_lex_spaces(&at) == 0 || !fr_lex_digits(&at, 1, 2, &day) ||
+        fr_lex_spaces(&at) == 0) {
         return false;
     }
     c.day = (int)day;
@@ -201,8 +208,9 @@ bool fr_stamp_syslog(fr_sv *s, int year, struct fr_when *ret)
         return false;
     }
     behind = at;
-    if (basis == FR_TIME_BASIS_NOYEAR && fr_lex_char(&behind, ' ') && fr_lex_fixed(&behind, 4, &full) && full >= 1990 &&
-        full <= 2199 && (behind.n == 0 || !fr_is_word(behind.p[0]))) {
+    if (basis == FR_TIME_BASIS_NOYEAR && fr_lex_char(&behind, ' ') &&
+        fr_lex_fixed(&behind, 4, &full) && full >= 1990 && full <= 2199 &&
+        (behind.n == 0 || !fr_is_word(behind.p[0]))) {
         c.year = full;
         at = behind;
         basis = FR_TIME_BASIS_WALL;
@@ -283,8 +291,8 @@ bool fr_stamp_boot(fr_sv *s, struct fr_when *ret)
     if (digits < 3 || (at.n > 0 && fr_is_digit(at.p[0]))) {
         return false;
     }
-    *ret = (struct fr_when){(int64_t)seconds * FR_NS_PER_S + nanos * decimal_ns[digits], decimal_ns[digits],
-                            FR_TIME_BASIS_BOOT};
+    *ret = (struct fr_when){(int64_t)seconds * FR_NS_PER_S + nanos * decimal_ns[digits],
+                            decimal_ns[digits], FR_TIME_BASIS_BOOT};
     *s = at;
     return true;
 }
@@ -314,7 +322,11 @@ bool fr_stamp_epoch(fr_sv *s, struct fr_when *ret)
         at = fr_sv_skip(at, 1);
         digits++;
     }
-    int64_t unit = digits == 10 ? FR_NS_PER_S : digits == 13 ? 1000000 : digits == 16 ? 1000 : digits == 19 ? 1 : 0;
+    int64_t unit = digits == 10   ? FR_NS_PER_S
+                   : digits == 13 ? 1000000
+                   : digits == 16 ? 1000
+                   : digits == 19 ? 1
+                                  : 0;
     if (unit == 0 || v >= INT64_MAX / unit || (at.n > 0 && fr_is_digit(at.p[0]))) {
         return false;
     }

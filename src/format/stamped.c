@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stamped: lines that begin with a date or time and go on with level, logger and place in one of many orders: Python logging
- * in all its configurations, DeepSpeed, torchelastic 2.1, loguru, fairseq, OLMo, Hydra, mmengine, Ray, Slurm daemons,
- * TensorFlow, Megatron. The stamp is the program's own clock. What follows is read token by token as long as it is header. */
+/* stamped: lines that begin with a date or time and go on with level, logger and place in one of
+ * many orders: Python logging in all its configurations, DeepSpeed, torchelastic 2.1, loguru,
+ * fairseq, OLMo, Hydra, mmengine, Ray, Slurm daemons, TensorFlow, Megatron. The stamp is the
+ * program's own clock. What follows is read token by token as long as it is header. */
 #include "format/dialect.h"
 
 enum { SEP_NONE, SEP_DASH, SEP_BAR };
@@ -55,11 +56,13 @@ struct header {
     int separator; /* the kind seen last */
 };
 
-/* "[INFO]", "[train]", "[file.py:96:fn]", "[2024-..]"; DeepSpeed's "[Rank 0]" behind a place is the global rank. */
+/* "[INFO]", "[train]", "[file.py:96:fn]", "[2024-..]"; DeepSpeed's "[Rank 0]" behind a place is the
+ * global rank. */
 static bool take_bracket(struct header *h, fr_sv *s)
 {
     fr_sv at = *s, inside;
-    if (!fr_lex_char(&at, '[') || !fr_lex_until(&at, ']', &inside) || inside.n == 0 || inside.n > 100) {
+    if (!fr_lex_char(&at, '[') || !fr_lex_until(&at, ']', &inside) || inside.n == 0 ||
+        inside.n > 100) {
         return false;
     }
     uint8_t level = fr_level_of(fr_sv_trim(inside));
@@ -68,9 +71,11 @@ static bool take_bracket(struct header *h, fr_sv *s)
     if (level != FR_LEVEL_NONE) {
         h->rec->level = level;
         h->has_level = true;
-    } else if (h->is_deepspeed && fr_lex_lit(&rank_text, "Rank ") && fr_lex_index(&rank_text, &rank) && rank_text.n == 0) {
+    } else if (h->is_deepspeed && fr_lex_lit(&rank_text, "Rank ") &&
+               fr_lex_index(&rank_text, &rank) && rank_text.n == 0) {
         h->rec->who.rank = rank;
-    } else if (!h->has_name && (is_place(inside) || is_logger(inside)) && !fr_sv_eq(inside, FR_SV("c10d"))) {
+    } else if (!h->has_name && (is_place(inside) || is_logger(inside)) &&
+               !fr_sv_eq(inside, FR_SV("c10d"))) {
         h->is_deepspeed = h->has_level && is_place(inside);
         h->has_name = true;
     } else {
@@ -92,8 +97,8 @@ static bool take_level(struct header *h, fr_sv *s)
     if (level == FR_LEVEL_NONE && fr_lex_peek(at, 1) == ' ') {
         fr_sv behind = fr_sv_skip(at, 2);
         level = fr_level_letter(at.p[0]);
-        if (level == FR_LEVEL_NONE || !fr_lex_token(&behind, &place) || !fr_sv_ends(place, FR_SV("]")) ||
-            fr_sv_chr(place, ':') == FR_NPOS) {
+        if (level == FR_LEVEL_NONE || !fr_lex_token(&behind, &place) ||
+            !fr_sv_ends(place, FR_SV("]")) || fr_sv_chr(place, ':') == FR_NPOS) {
             return false;
         }
         at = behind;
@@ -111,7 +116,8 @@ static bool take_level(struct header *h, fr_sv *s)
     return true;
 }
 
-/* A logger or place that a separator, a colon before a level, or the grammar of one framework ends. */
+/* A logger or place that a separator, a colon before a level, or the grammar of one framework ends.
+ */
 static bool take_name(struct header *h, fr_sv *s)
 {
     fr_sv at = *s, name;
@@ -124,7 +130,8 @@ static bool take_name(struct header *h, fr_sv *s)
         fr_sv peek = fr_sv_trim(behind);
         (void)fr_lex_char(&peek, '[');
         bool level_follows = fr_level_take(&peek) != FR_LEVEL_NONE;
-        if (!is_logger(name) || (!level_follows && !(h->has_level && !h->has_name && fr_sv_chr(name, '.') != FR_NPOS))) {
+        if (!is_logger(name) || (!level_follows && !(h->has_level && !h->has_name &&
+                                                     fr_sv_chr(name, '.') != FR_NPOS))) {
             return false;
         }
     } else {
@@ -155,7 +162,8 @@ static fr_sv take_header(struct header *h, fr_sv at)
         if (sep != SEP_NONE) {
             h->separator = sep;
         }
-        bool took = take_bracket(h, &next) || take_level(h, &next) || (!(h->has_name && h->has_level) && take_name(h, &next));
+        bool took = take_bracket(h, &next) || take_level(h, &next) ||
+                    (!(h->has_name && h->has_level) && take_name(h, &next));
         if (!took) {
             if (sep != SEP_NONE && (h->has_level || h->has_name || sep == SEP_BAR)) {
                 (void)take_separator(&at);
@@ -172,9 +180,10 @@ static bool take_olmo(struct fr_record *rec, fr_sv *s)
 {
     fr_sv at = *s, host, place, word;
     int32_t local = -1;
-    if (fr_lex_spaces(&at) == 0 || !fr_lex_name(&at, &host) || !fr_lex_char(&at, ':') || !fr_lex_index(&at, &local) ||
-        fr_lex_spaces(&at) == 0 || !fr_lex_token(&at, &place) || !is_place(place) || fr_lex_spaces(&at) == 0 ||
-        !fr_lex_token(&at, &word) || fr_level_of(word) == FR_LEVEL_NONE) {
+    if (fr_lex_spaces(&at) == 0 || !fr_lex_name(&at, &host) || !fr_lex_char(&at, ':') ||
+        !fr_lex_index(&at, &local) || fr_lex_spaces(&at) == 0 || !fr_lex_token(&at, &place) ||
+        !is_place(place) || fr_lex_spaces(&at) == 0 || !fr_lex_token(&at, &word) ||
+        fr_level_of(word) == FR_LEVEL_NONE) {
         return false;
     }
     rec->level = fr_level_of(word);
@@ -199,7 +208,8 @@ static bool take_stamp(const struct fr_peel_ctx *ctx, fr_sv *s, struct fr_when *
     if (!fr_stamp_any(&at, ctx->year, when) && !fr_stamp_clock(&at, when)) {
         return false;
     }
-    if (at.n == 0 || at.p[0] == ']' ? !fr_lex_char(&at, ']') : !(fr_lex_until(&at, ']', &ignored) && ignored.n < 40)) {
+    if (at.n == 0 || at.p[0] == ']' ? !fr_lex_char(&at, ']')
+                                    : !(fr_lex_until(&at, ']', &ignored) && ignored.n < 40)) {
         return false;
     }
     *s = at;
@@ -234,17 +244,25 @@ static const struct fr_format_sample samples[] = {
      "time=2026-11-30T15:06:06.689 level=info text=\"rank 0/4 pid 812 ready\""},
     {"[2024-05-01 10:00:00,123] [INFO] [logging.py:96:log_dist] [Rank 0] step=10, skipped=2",
      "time=2024-05-01T10:00:00.123 level=info rank=0 text=\"step=10, skipped=2\""},
-    {"[2024-03-25 20:57:27,620] torch.distributed.elastic.multiprocessing.api: [ERROR] failed (exitcode: 1)",
+    {"[2024-03-25 20:57:27,620] torch.distributed.elastic.multiprocessing.api: [ERROR] failed "
+     "(exitcode: 1)",
      "time=2024-03-25T20:57:27.620 level=error text=\"failed (exitcode: 1)\""},
-    {"2023-01-25 00:50:09.074 | INFO     | pkg.trainer:run:256 - [R0] | E5", "level=info text=\"[R0] | E5\""},
-    {"2020-03-23 12:03:13 | INFO | train_inner | epoch 003:      5 / 356 loss=9.44", "text=\"epoch 003:      5 / 356 loss=9.44\""},
-    {"10/30 22:48:02 - mmengine - INFO - Epoch(train) [1][200/735]  lr: 1e-4", "level=info text=\"Epoch(train) [1][200/735]  lr: 1e-4\""},
-    {"05/16/2023 11:54:12 - WARNING - __main__ - Process rank: 3, device: cuda:3", "level=warn text=\"Process rank: 3, device: cuda:3\""},
-    {"2025-02-14 08:19:21,469\tINFO worker.py:1821 -- Started a local Ray instance.", "level=info text=\"Started a local Ray instance.\""},
-    {"2022-07-10 15:20:09.276131: W pkg/default/dso_loader.cc:64] Could not load", "level=warn text=\"Could not load\""},
+    {"2023-01-25 00:50:09.074 | INFO     | pkg.trainer:run:256 - [R0] | E5",
+     "level=info text=\"[R0] | E5\""},
+    {"2020-03-23 12:03:13 | INFO | train_inner | epoch 003:      5 / 356 loss=9.44",
+     "text=\"epoch 003:      5 / 356 loss=9.44\""},
+    {"10/30 22:48:02 - mmengine - INFO - Epoch(train) [1][200/735]  lr: 1e-4",
+     "level=info text=\"Epoch(train) [1][200/735]  lr: 1e-4\""},
+    {"05/16/2023 11:54:12 - WARNING - __main__ - Process rank: 3, device: cuda:3",
+     "level=warn text=\"Process rank: 3, device: cuda:3\""},
+    {"2025-02-14 08:19:21,469\tINFO worker.py:1821 -- Started a local Ray instance.",
+     "level=info text=\"Started a local Ray instance.\""},
+    {"2022-07-10 15:20:09.276131: W pkg/default/dso_loader.cc:64] Could not load",
+     "level=warn text=\"Could not load\""},
     {"2024-01-02 03:04:05.123\tnode07:3\tolmo.train:966\tINFO\t[step=10/1000,epoch=0]",
      "node=node07 local_rank=3 level=info text=\"[step=10/1000,epoch=0]\""},
-    {" [2025-09-23 01:02:03.123456] iteration       50/    1000 | lm loss: 1.2", "time=2025-09-23T01:02:03.123456 text=\"iteration       50/    1000 | lm loss: 1.2\""},
+    {" [2025-09-23 01:02:03.123456] iteration       50/    1000 | lm loss: 1.2",
+     "time=2025-09-23T01:02:03.123456 text=\"iteration       50/    1000 | lm loss: 1.2\""},
     {"[2024-05-01T10:00:00.123] error: slurm_receive_msg", "level=error text=slurm_receive_msg"},
     {"[2026-01-01 00:00:00,000][__main__][INFO] - hydra says", "level=info text=\"hydra says\""},
     {"2023-03-22 09:52:39 iter 2920: loss 3.9883", "text=\"iter 2920: loss 3.9883\""},
@@ -253,4 +271,7 @@ static const struct fr_format_sample samples[] = {
     {NULL, NULL}};
 
 const struct fr_format fr_format_stamped = {
-    .name = "stamped", .summary = "date first, then level and logger (Python logging and many frameworks)", .peel = peel, .samples = samples};
+    .name = "stamped",
+    .summary = "date first, then level and logger (Python logging and many frameworks)",
+    .peel = peel,
+    .samples = samples};

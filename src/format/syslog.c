@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* syslog: RFC 3164, rsyslog's ISO form, RFC 5424, and journalctl -o short, short-iso, short-precise, short-monotonic, short-full.
- * The stamp is the collector's; the tag tells host, program and pid. */
+/* syslog: RFC 3164, rsyslog's ISO form, RFC 5424, and journalctl -o short, short-iso,
+ * short-precise, short-monotonic, short-full. The stamp is the collector's; the tag tells host,
+ * program and pid. */
 #include "format/dialect.h"
 
 /* "prog[pid]: ", "kernel: ", "prog: " */
@@ -28,8 +29,9 @@ static bool peel_5424(struct fr_record *rec)
     fr_sv at = rec->text, host, app, proc, msgid, sd;
     struct fr_when when;
     uint64_t pri = 0, pid = 0;
-    static const uint8_t levels[] = {FR_LEVEL_FATAL, FR_LEVEL_FATAL, FR_LEVEL_FATAL, FR_LEVEL_ERROR,
-                                     FR_LEVEL_WARN,  FR_LEVEL_INFO,  FR_LEVEL_INFO,  FR_LEVEL_DEBUG};
+    static const uint8_t levels[] = {FR_LEVEL_FATAL, FR_LEVEL_FATAL, FR_LEVEL_FATAL,
+                                     FR_LEVEL_ERROR, FR_LEVEL_WARN,  FR_LEVEL_INFO,
+                                     FR_LEVEL_INFO,  FR_LEVEL_DEBUG};
     if (!fr_lex_char(&at, '<') || !fr_lex_digits(&at, 1, 3, &pri) || !fr_lex_char(&at, '>')) {
         return false;
     }
@@ -44,9 +46,9 @@ static bool peel_5424(struct fr_record *rec)
     if (!fr_stamp_iso(&at, &when) && !fr_lex_char(&at, '-')) {
         return false;
     }
-    if (!fr_lex_char(&at, ' ') || !fr_lex_token(&at, &host) || !fr_lex_char(&at, ' ') || !fr_lex_token(&at, &app) ||
-        !fr_lex_char(&at, ' ') || !fr_lex_token(&at, &proc) || !fr_lex_char(&at, ' ') || !fr_lex_token(&at, &msgid) ||
-        !fr_lex_char(&at, ' ')) {
+    if (!fr_lex_char(&at, ' ') || !fr_lex_token(&at, &host) || !fr_lex_char(&at, ' ') ||
+        !fr_lex_token(&at, &app) || !fr_lex_char(&at, ' ') || !fr_lex_token(&at, &proc) ||
+        !fr_lex_char(&at, ' ') || !fr_lex_token(&at, &msgid) || !fr_lex_char(&at, ' ')) {
         return false;
     }
     if (!fr_lex_char(&at, '-')) {
@@ -81,13 +83,14 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
         if (!fr_stamp_boot(&at, &when) || !fr_lex_char(&at, ']')) {
             return false;
         }
-    } else if (!fr_stamp_syslog(&at, ctx->year, &when) && !fr_stamp_iso(&at, &when) && !fr_stamp_ctime(&at, ctx->year, &when)) {
+    } else if (!fr_stamp_syslog(&at, ctx->year, &when) && !fr_stamp_iso(&at, &when) &&
+               !fr_stamp_ctime(&at, ctx->year, &when)) {
         return false;
     }
     /* not a header word: "2026-.. ERROR x: y" and "... host x: y" differ in the level word only */
     struct fr_record copy = *rec;
-    if (!fr_lex_char(&at, ' ') || !fr_lex_name(&at, &host) || fr_level_of(host) != FR_LEVEL_NONE || host.n < 2 ||
-        !fr_lex_char(&at, ' ') || !take_tag(&copy, &at)) {
+    if (!fr_lex_char(&at, ' ') || !fr_lex_name(&at, &host) || fr_level_of(host) != FR_LEVEL_NONE ||
+        host.n < 2 || !fr_lex_char(&at, ' ') || !take_tag(&copy, &at)) {
         return false;
     }
     if (fr_is_digit(rec->text.p[0]) && !copy.is_kernel && copy.who.pid < 0) {
@@ -101,15 +104,23 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 }
 
 static const struct fr_format_sample samples[] = {
-    {"May 15 23:09:30 gpu07 kernel: [  518.050606] NVRM: loading", "outer=2026-05-15T23:09:30 node=gpu07 kernel=1 basis=boot text=\"NVRM: loading\""},
-    {"Oct  4 13:39:39 box trainer[394]: RuntimeError: no kernel image", "outer=2026-10-04T13:39:39 node=box pid=394 kernel=0 text=\"RuntimeError: no kernel image\""},
-    {"2025-05-15T23:09:30.123456+00:00 gpu07 kernel: text", "outer=2025-05-15T23:09:30.123456 node=gpu07 kernel=1 text=text"},
+    {"May 15 23:09:30 gpu07 kernel: [  518.050606] NVRM: loading",
+     "outer=2026-05-15T23:09:30 node=gpu07 kernel=1 basis=boot text=\"NVRM: loading\""},
+    {"Oct  4 13:39:39 box trainer[394]: RuntimeError: no kernel image",
+     "outer=2026-10-04T13:39:39 node=box pid=394 kernel=0 text=\"RuntimeError: no kernel image\""},
+    {"2025-05-15T23:09:30.123456+00:00 gpu07 kernel: text",
+     "outer=2025-05-15T23:09:30.123456 node=gpu07 kernel=1 text=text"},
     {"2025-11-25T12:34:56+0000 gpu07 slurmd[77]: error: x", "node=gpu07 pid=77"},
     {"[12345.678901] gpu07 kernel: text", "node=gpu07 kernel=1 text=text"},
-    {"Tue 2025-11-25 12:34:56 UTC gpu07 kernel: text", "outer=2025-11-25T12:34:56 node=gpu07 text=text"},
-    {"<134>1 2025-11-25T12:34:56.003Z gpu07 trainer 4242 ID47 [x@1 a=\"b\"] text here", "outer=2025-11-25T12:34:56.003 node=gpu07 pid=4242 level=info text=\"text here\""},
+    {"Tue 2025-11-25 12:34:56 UTC gpu07 kernel: text",
+     "outer=2025-11-25T12:34:56 node=gpu07 text=text"},
+    {"<134>1 2025-11-25T12:34:56.003Z gpu07 trainer 4242 ID47 [x@1 a=\"b\"] text here",
+     "outer=2025-11-25T12:34:56.003 node=gpu07 pid=4242 level=info text=\"text here\""},
     {"2026-01-02 03:04:05 worker finished: ok", "node=- outer=-"},
     {NULL, NULL}};
 
 const struct fr_format fr_format_syslog = {
-    .name = "syslog", .summary = "syslog (3164, 5424, rsyslog) and journalctl short forms", .peel = peel, .samples = samples};
+    .name = "syslog",
+    .summary = "syslog (3164, 5424, rsyslog) and journalctl short forms",
+    .peel = peel,
+    .samples = samples};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table: see table.h. The row under "Root Cause" is marked, but only marked: it is what one agent polled first. */
+/* table: see table.h. The row under "Root Cause" is marked, but only marked: it is what one agent
+ * polled first. */
 #include "format/table.h"
 
 #include "format/lex.h"
@@ -10,7 +11,8 @@ enum { LINES_MAX = 4000, STRANGE_MAX = 4, ROW_BYTES = 16 << 10 };
 /* "  rank      : 1 (local_rank: 1)": field name, blanks, colon. */
 static bool take_field(fr_sv text, fr_sv *ret_name, fr_sv *ret_value)
 {
-    static const char *const names[] = {"time", "host", "rank", "exitcode", "error_file", "traceback", "msg", NULL};
+    static const char *const names[] = {"time",       "host",      "rank", "exitcode",
+                                        "error_file", "traceback", "msg",  NULL};
     fr_sv at = fr_sv_trim(text), name;
     if (!fr_lex_name(&at, &name)) {
         return false;
@@ -48,11 +50,13 @@ enum fr_table_kind fr_table_kind_of(fr_sv text)
     if (is_border(at)) {
         return FR_TABLE_BORDER;
     }
-    if (fr_sv_starts(at, FR_SV("Root Cause")) || fr_sv_eq(at, FR_SV("Failures:")) || fr_sv_eq(at, FR_SV("Other Failures:")) ||
-        fr_sv_eq(at, FR_SV("<NO_OTHER_FAILURES>")) || fr_sv_ends(at, FR_SV(" FAILED"))) {
+    if (fr_sv_starts(at, FR_SV("Root Cause")) || fr_sv_eq(at, FR_SV("Failures:")) ||
+        fr_sv_eq(at, FR_SV("Other Failures:")) || fr_sv_eq(at, FR_SV("<NO_OTHER_FAILURES>")) ||
+        fr_sv_ends(at, FR_SV(" FAILED"))) {
         return FR_TABLE_BLOCK;
     }
-    if (fr_lex_char(&at, '[') && fr_lex_digits(&at, 1, 6, &n) && fr_lex_lit(&at, "]:") && at.n == 0) {
+    if (fr_lex_char(&at, '[') && fr_lex_digits(&at, 1, 6, &n) && fr_lex_lit(&at, "]:") &&
+        at.n == 0) {
         return FR_TABLE_ROW;
     }
     if (text.n > 2 && text.p[0] == ' ' && take_field(text, &name, &value)) {
@@ -121,7 +125,8 @@ int fr_table_line(struct fr_table *t, const struct fr_record *rec, fr_sv text)
 {
     fr_sv name, value;
     enum fr_table_kind kind = fr_table_kind_of(text);
-    bool row_ends = t->in_row && t->has_exit && (kind == FR_TABLE_ROW || kind == FR_TABLE_BORDER || kind == FR_TABLE_BLOCK);
+    bool row_ends = t->in_row && t->has_exit &&
+                    (kind == FR_TABLE_ROW || kind == FR_TABLE_BORDER || kind == FR_TABLE_BLOCK);
     if (row_ends) {
         return 1; /* the same line comes again */
     }
@@ -173,8 +178,14 @@ bool fr_table_take(struct fr_table *t, struct fr_arena *out, struct fr_trace_don
     if (!t->in_row || !t->has_exit) {
         return false;
     }
-    *ret = (struct fr_trace_done){.is_row = true, .who = t->who, .when = t->when, .outer = t->outer, .offset = t->offset,
-                                  .line = t->line, .exc_offset = t->exc_offset, .exc_line = t->exc_line};
+    *ret = (struct fr_trace_done){.is_row = true,
+                                  .who = t->who,
+                                  .when = t->when,
+                                  .outer = t->outer,
+                                  .offset = t->offset,
+                                  .line = t->line,
+                                  .exc_offset = t->exc_offset,
+                                  .exc_line = t->exc_line};
     ret->who.node = fr_arena_dup(out, t->who.node);
     ret->who.role = fr_arena_dup(out, t->who.role);
     ret->exc_text = fr_arena_dup(out, t->exit_text);

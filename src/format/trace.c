@@ -1,58 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace: the joiner. Lines are grouped by who speaks; among the open traces of one speaker (several processes writing to one
- * file without prefixes) a line goes to the trace whose state expects it: a frame to the one with the fewest frames, a source
- * line to the oldest that waits for one, an exception to the oldest that has its frames. Right for identical tracebacks, which is the common
+/* trace: the joiner. Lines are grouped by who speaks; among the open traces of one speaker (several
+ * processes writing to one file without prefixes) a line goes to the trace whose state expects it:
+ * a frame to the one with the fewest frames, a source line to the oldest that waits for one, an
+ * exception to the oldest that has its frames. Right for identical tracebacks, which is the common
  * case, and best effort for others. */
 #include "format/format.h"
 
 #include "base/alloc.h"
 #include "base/err.h"
 #include "format/lex.h"
-#include "format/table.h"
-#include "format/trace_build.h"
+#include "format/trace_open.h"
 
 enum {
-    OPEN_MAX = 64,       /* traces and tables together, finished ones that wait included */
-    NOISE_MAX = 60,      /* strange lines of the same speaker inside one trace */
-    MESSAGE_LINES = 60,  /* continuation lines of a message */
-    PLAIN_LINES = 12,    /* ... of them not indented */
-    IDLE_FRAMES = 5000,  /* records of others while frames are missing */
+    NOISE_MAX = 60,     /* strange lines of the same speaker inside one trace */
+    MESSAGE_LINES = 60, /* continuation lines of a message */
+    PLAIN_LINES = 12,   /* ... of them not indented */
+    IDLE_FRAMES = 5000, /* records of others while frames are missing */
     IDLE_MESSAGE = 64,
-    PENDING_MAX = 8,
     PENDING_AGE = 30
 };
 
-enum state {
-    WANT_FRAME,  /* after a header */
-    WANT_SOURCE, /* after a frame */
-    WANT_ANY,    /* after a source line */
-    IN_MESSAGE,  /* after the exception line */
-    IN_GAP,      /* ... and a blank line */
-    WANT_HEADER, /* after "The above exception was ..." */
-    IN_DUMP,     /* faulthandler, C++ */
-    DONE
-};
-
-struct open {
-    struct fr_trace_build b;
-    struct fr_table table;
-    bool is_table, dressed, has_group, wants_inner, in_section, current_seen;
-    uint64_t speaker, order;
-    uint8_t state;
-    size_t indent;
-    uint32_t lines, noise, idle, more, plain;
-};
-
-struct fr_tracer {
-    struct open *open[OPEN_MAX];
-    uint32_t n;
-    uint64_t order;
-    uint64_t ignored[PENDING_MAX]; /* speakers that said "Exception ignored in" */
-    uint32_t n_ignored, ignored_age;
-};
-
-const char *const fr_trace_openers[] = {"Traceback (most recent call last)", "Fatal Python error: ", "terminate called ", "\", line ", "SyntaxError: ",
-                                        "IndentationError: ", "Exception ignored in", "ChildFailedError", "Root Cause", "exitcode  : ", NULL};
+const char *const fr_trace_openers[] = {"Traceback (most recent call last)",
+                                        "Fatal Python error: ",
+                                        "terminate called ",
+                                        "\", line ",
+                                        "SyntaxError: ",
+                                        "IndentationError: ",
+                                        "Exception ignored in",
+                                        "ChildFailedError",
+                                        "Root Cause",
+                                        "exitcode  : ",
+                                        NULL};
 
 bool fr_trace_opens(fr_sv text)
 {
@@ -68,7 +46,8 @@ bool fr_trace_opens(fr_sv text)
     case FR_LINE_FRAME:
         return true;
     case FR_LINE_EXCEPTION:
-        return fr_sv_ends(p.type, FR_SV("SyntaxError")) || fr_sv_ends(p.type, FR_SV("IndentationError")) ||
+        return fr_sv_ends(p.type, FR_SV("SyntaxError")) ||
+               fr_sv_ends(p.type, FR_SV("IndentationError")) ||
                fr_sv_ends(p.type, FR_SV("ChildFailedError"));
     default:
         name = fr_sv_trim(text);
@@ -116,8 +95,10 @@ bool fr_tracer_open(const struct fr_tracer *t)
 static uint64_t speaker_of(const struct fr_record *rec)
 {
     const struct fr_who *w = &rec->who;
-    uint64_t parts[4] = {(uint64_t)(uint32_t)w->rank << 32 | (uint32_t)w->local_rank, (uint64_t)(uint32_t)w->task, (uint64_t)w->pid, rec->is_kernel};
-    return fr_sv_hash((fr_sv){(const char *)parts, sizeof parts}) ^ fr_sv_hash(w->node) * 31 ^ fr_sv_hash(w->role) * 131;
+    uint64_t parts[4] = {(uint64_t)(uint32_t)w->rank << 32 | (uint32_t)w->local_rank,
+                         (uint64_t)(uint32_t)w->task, (uint64_t)w->pid, rec->is_kernel};
+    return fr_sv_hash((fr_sv){(const char *)parts, sizeof parts}) ^ fr_sv_hash(w->node) * 31 ^
+           fr_sv_hash(w->role) * 131;
 }
 
 static bool is_dressed(const struct fr_record *rec)
@@ -157,95 +138,6 @@ static void touch(struct open *o, enum state next)
     }
 }
 
-/* The trace of this speaker that best takes a line: `rank` gives a state's preference (0 = not at all). */
-typedef unsigned (*rank_fn)(const struct open *o, const struct fr_line_parts *p);
-
-static struct open *choose(struct fr_tracer *t, uint64_t speaker, const struct fr_line_parts *p, rank_fn rank)
-{
-    struct open *best = NULL;
-    unsigned best_rank = 0;
-    for (uint32_t i = 0; i < t->n; i++) {
-        struct open *o = t->open[i];
-        unsigned r = o->is_table || o->state == DONE || o->speaker != speaker ? 0 : rank(o, p);
-        if (r > best_rank) {
-            best = o;
-            best_rank = r;
-        }
-    }
-    return best;
-}
-
-static unsigned for_frame(const struct open *o, const struct fr_line_parts *p)
-{
-    (void)p;
-    unsigned fewest = 100000 - (o->b.n_frames < 50000 ? o->b.n_frames : 50000);
-    switch (o->state) {
-    case WANT_FRAME:
-    case WANT_ANY:
-        return 200000 + fewest;
-    case WANT_SOURCE:
-        return fewest;
-    default:
-        return 0;
-    }
-}
-
-static unsigned for_source(const struct open *o, const struct fr_line_parts *p)
-{
-    (void)p;
-    return o->state == WANT_SOURCE ? 1 : 0;
-}
-
-static unsigned for_exception(const struct open *o, const struct fr_line_parts *p)
-{
-    if (p->indent > o->indent + (o->has_group ? 8 : 0)) {
-        return 0;
-    }
-    switch (o->state) {
-    case WANT_ANY:
-        return 3;
-    case WANT_SOURCE:
-        return p->sure ? 2 : 0;
-    case WANT_FRAME:
-        return o->b.n_frames == 0 && p->sure ? 1 : 0;
-    default:
-        return 0;
-    }
-}
-
-static unsigned for_more(const struct open *o, const struct fr_line_parts *p)
-{
-    (void)p;
-    return o->state == IN_MESSAGE ? 2 : o->state == IN_GAP ? 1 : 0;
-}
-
-static unsigned for_chain(const struct open *o, const struct fr_line_parts *p)
-{
-    (void)p;
-    return o->state == IN_GAP ? 2 : o->state == IN_MESSAGE ? 1 : 0;
-}
-
-static unsigned for_header(const struct open *o, const struct fr_line_parts *p)
-{
-    (void)p;
-    if (o->has_group && o->state == WANT_FRAME) {
-        return 3;
-    }
-    return o->state == WANT_HEADER ? 2 : (o->state == IN_MESSAGE || o->state == IN_GAP) && o->wants_inner ? 1 : 0;
-}
-
-static unsigned for_dump(const struct open *o, const struct fr_line_parts *p)
-{
-    (void)p;
-    return o->state == IN_DUMP ? 1 : 0;
-}
-
-static unsigned for_noise(const struct open *o, const struct fr_line_parts *p)
-{
-    (void)p;
-    return o->state <= WANT_ANY || o->state == WANT_HEADER ? 1 : 0;
-}
-
 static bool take_ignored(struct fr_tracer *t, uint64_t speaker)
 {
     for (uint32_t i = 0; i < t->n_ignored; i++) {
@@ -262,17 +154,19 @@ static void end_messages(struct fr_tracer *t, uint64_t speaker)
 {
     for (uint32_t i = 0; i < t->n; i++) {
         struct open *o = t->open[i];
-        if (!o->is_table && o->speaker == speaker && (o->state == IN_MESSAGE || o->state == IN_GAP)) {
+        if (!o->is_table && o->speaker == speaker &&
+            (o->state == IN_MESSAGE || o->state == IN_GAP)) {
             finish(o);
         }
     }
 }
 
-static void on_header(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker, const struct fr_line_parts *p, enum fr_trace_line kind)
+static void on_header(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker,
+                      const struct fr_line_parts *p, enum fr_trace_line kind)
 {
-    struct open *o = choose(t, speaker, p, for_header);
+    struct open *o = fr_trace_pick(t, speaker, p, FOR_HEADER);
     if (o == NULL && kind == FR_LINE_ORIGINAL) {
-        o = choose(t, speaker, p, for_more);
+        o = fr_trace_pick(t, speaker, p, FOR_MORE);
         if (o != NULL) {
             o->wants_inner = true;
         }
@@ -299,11 +193,12 @@ static void on_header(struct fr_tracer *t, const struct fr_record *rec, uint64_t
     }
 }
 
-static void on_frame(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker, const struct fr_line_parts *p)
+static void on_frame(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker,
+                     const struct fr_line_parts *p)
 {
-    struct open *o = choose(t, speaker, p, for_frame);
+    struct open *o = fr_trace_pick(t, speaker, p, FOR_FRAME);
     if (o == NULL) {
-        o = choose(t, speaker, p, for_more);
+        o = fr_trace_pick(t, speaker, p, FOR_MORE);
         if (o != NULL && fr_sv_has(fr_trace_build_link(&o->b)->type, FR_SV("RayTaskError"))) {
             fr_trace_build_inner(&o->b); /* Ray prints the remote frames right below its own line */
         } else if (o != NULL) {
@@ -324,9 +219,10 @@ static void on_frame(struct fr_tracer *t, const struct fr_record *rec, uint64_t 
     touch(o, WANT_SOURCE);
 }
 
-static void on_exception(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker, const struct fr_line_parts *p)
+static void on_exception(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker,
+                         const struct fr_line_parts *p)
 {
-    struct open *o = choose(t, speaker, p, for_exception);
+    struct open *o = fr_trace_pick(t, speaker, p, FOR_EXCEPTION);
     if (o == NULL) {
         return;
     }
@@ -345,28 +241,32 @@ static void on_exception(struct fr_tracer *t, const struct fr_record *rec, uint6
     }
 }
 
-/* Lines that cannot continue a message: another program's, or a metric line or bar of the same one. */
+/* Lines that cannot continue a message: another program's, or a metric line or bar of the same one.
+ */
 static bool is_foreign(const struct open *o, const struct fr_record *rec, fr_sv text)
 {
     fr_sv at = fr_sv_trim(text);
     if (is_dressed(rec) && !o->dressed) {
         return true;
     }
-    return fr_sv_starts(at, FR_SV("{'")) || fr_sv_has(at, FR_SV("%|")) || fr_sv_starts(at, FR_SV("srun: ")) ||
-           fr_sv_starts(at, FR_SV("slurmstepd")) || fr_sv_starts(at, FR_SV("iteration ")) || fr_sv_starts(at, FR_SV("=====")) || fr_sv_starts(at, FR_SV("-----"));
+    return fr_sv_starts(at, FR_SV("{'")) || fr_sv_has(at, FR_SV("%|")) ||
+           fr_sv_starts(at, FR_SV("srun: ")) || fr_sv_starts(at, FR_SV("slurmstepd")) ||
+           fr_sv_starts(at, FR_SV("iteration ")) || fr_sv_starts(at, FR_SV("=====")) ||
+           fr_sv_starts(at, FR_SV("-----"));
 }
 
 /* A line no other kind claims: source, message or noise. */
-static void on_other(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker, const struct fr_line_parts *p)
+static void on_other(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker,
+                     const struct fr_line_parts *p)
 {
-    struct open *o = choose(t, speaker, p, for_source);
+    struct open *o = fr_trace_pick(t, speaker, p, FOR_SOURCE);
     if (o != NULL && !(is_dressed(rec) && !o->dressed)) {
         touch(o, WANT_ANY);
         return;
     }
-    o = choose(t, speaker, p, for_more);
+    o = fr_trace_pick(t, speaker, p, FOR_MORE);
     if (o == NULL) {
-        o = choose(t, speaker, p, for_noise);
+        o = fr_trace_pick(t, speaker, p, FOR_NOISE);
         if (o != NULL && ++o->noise > NOISE_MAX) {
             o->b.truncated = true;
             finish(o);
@@ -374,7 +274,8 @@ static void on_other(struct fr_tracer *t, const struct fr_record *rec, uint64_t 
         return;
     }
     bool indented = p->indent > o->indent;
-    if (o->state == IN_GAP || is_foreign(o, rec, p->text) || ++o->more > MESSAGE_LINES || (!indented && ++o->plain > PLAIN_LINES)) {
+    if (o->state == IN_GAP || is_foreign(o, rec, p->text) || ++o->more > MESSAGE_LINES ||
+        (!indented && ++o->plain > PLAIN_LINES)) {
         finish(o);
         return;
     }
@@ -384,15 +285,16 @@ static void on_other(struct fr_tracer *t, const struct fr_record *rec, uint64_t 
 
 static void on_blank(struct fr_tracer *t, uint64_t speaker, const struct fr_line_parts *p)
 {
-    struct open *o = choose(t, speaker, p, for_more);
+    struct open *o = fr_trace_pick(t, speaker, p, FOR_MORE);
     if (o != NULL && fr_trace_build_link(&o->b)->message.n > 0) {
         o->state = IN_GAP;
     }
 }
 
-static void on_group(struct fr_tracer *t, uint64_t speaker, const struct fr_line_parts *p, enum fr_trace_line kind)
+static void on_group(struct fr_tracer *t, uint64_t speaker, const struct fr_line_parts *p,
+                     enum fr_trace_line kind)
 {
-    struct open *o = choose(t, speaker, p, for_more);
+    struct open *o = fr_trace_pick(t, speaker, p, FOR_MORE);
     if (o == NULL || !o->has_group) {
         return;
     }
@@ -404,9 +306,10 @@ static void on_group(struct fr_tracer *t, uint64_t speaker, const struct fr_line
     }
 }
 
-static void on_dump(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker, const struct fr_line_parts *p, enum fr_trace_line kind)
+static void on_dump(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker,
+                    const struct fr_line_parts *p, enum fr_trace_line kind)
 {
-    struct open *o = choose(t, speaker, p, for_dump);
+    struct open *o = fr_trace_pick(t, speaker, p, FOR_DUMP);
     if (kind == FR_LINE_FH_HEADER || kind == FR_LINE_CPP) {
         end_messages(t, speaker);
         if (o != NULL && kind == FR_LINE_FH_HEADER) {
@@ -414,7 +317,8 @@ static void on_dump(struct fr_tracer *t, const struct fr_record *rec, uint64_t s
         }
         o = open_new(t, rec, speaker);
         if (o != NULL) {
-            fr_trace_build_begin(&o->b, rec, kind == FR_LINE_CPP ? FR_TRACE_CPP : FR_TRACE_FAULTHANDLER);
+            fr_trace_build_begin(&o->b, rec,
+                                 kind == FR_LINE_CPP ? FR_TRACE_CPP : FR_TRACE_FAULTHANDLER);
             fr_trace_build_exception(&o->b, p, rec);
             o->state = IN_DUMP;
         }
@@ -424,7 +328,8 @@ static void on_dump(struct fr_tracer *t, const struct fr_record *rec, uint64_t s
         return;
     }
     touch(o, IN_DUMP);
-    if (kind == FR_LINE_FH_THREAD) { /* of all threads the current one counts; without one, the first */
+    if (kind ==
+        FR_LINE_FH_THREAD) { /* of all threads the current one counts; without one, the first */
         if (p->current && !o->current_seen) {
             o->current_seen = true;
             o->b.first.n = 0;
@@ -436,29 +341,35 @@ static void on_dump(struct fr_tracer *t, const struct fr_record *rec, uint64_t s
         }
     } else if (kind == FR_LINE_WHAT && o->b.first.message.n == 0) {
         fr_trace_build_more(&o->b, p->message);
-    } else if (kind == FR_LINE_FH_FRAME ? o->in_section : o->b.kind == FR_TRACE_CPP && kind != FR_LINE_WHAT) {
+    } else if (kind == FR_LINE_FH_FRAME ? o->in_section
+                                        : o->b.kind == FR_TRACE_CPP && kind != FR_LINE_WHAT) {
         fr_trace_build_frame(&o->b, p);
     }
 }
 
 /* Lines between a dump's own: blank, C stack, the rest of what(). */
-static bool in_dump(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker, const struct fr_line_parts *p, enum fr_trace_line kind)
+static bool in_dump(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker,
+                    const struct fr_line_parts *p, enum fr_trace_line kind)
 {
-    struct open *o = choose(t, speaker, p, for_dump);
+    struct open *o = fr_trace_pick(t, speaker, p, FOR_DUMP);
     if (o == NULL) {
         return false;
     }
     fr_sv at = fr_sv_trim(p->text);
-    bool part = kind == FR_LINE_BLANK || fr_sv_eq(at, FR_SV("...")) || fr_sv_starts(at, FR_SV("Binary file ")) || fr_sv_starts(at, FR_SV("Current thread's C stack"));
+    bool part = kind == FR_LINE_BLANK || fr_sv_eq(at, FR_SV("...")) ||
+                fr_sv_starts(at, FR_SV("Binary file ")) ||
+                fr_sv_starts(at, FR_SV("Current thread's C stack"));
     if (part) {
         return true;
     }
-    bool more = o->b.kind == FR_TRACE_CPP && o->b.n_frames == 0 && !is_foreign(o, rec, p->text) && kind == FR_LINE_OTHER && ++o->more < PLAIN_LINES;
+    bool more = o->b.kind == FR_TRACE_CPP && o->b.n_frames == 0 && !is_foreign(o, rec, p->text) &&
+                kind == FR_LINE_OTHER && ++o->more < PLAIN_LINES;
     if (more) {
         fr_trace_build_more(&o->b, p->text);
         return true;
     }
-    bool ends = fr_sv_starts(at, FR_SV("Extension modules:")) || ++o->noise > 8 || o->b.n_frames > 0;
+    bool ends =
+        fr_sv_starts(at, FR_SV("Extension modules:")) || ++o->noise > 8 || o->b.n_frames > 0;
     if (ends) {
         finish(o);
     }
@@ -475,7 +386,9 @@ static bool in_table(struct fr_tracer *t, const struct fr_record *rec, uint64_t 
     }
     fr_sv at = fr_sv_trim(text);
     if (o == NULL) {
-        bool begins = fr_sv_starts(at, FR_SV("Root Cause")) || (fr_sv_starts(at, FR_SV("exitcode")) && fr_table_kind_of(text) == FR_TABLE_FIELD);
+        bool begins =
+            fr_sv_starts(at, FR_SV("Root Cause")) ||
+            (fr_sv_starts(at, FR_SV("exitcode")) && fr_table_kind_of(text) == FR_TABLE_FIELD);
         o = begins ? open_new(t, rec, speaker) : NULL;
         if (o == NULL) {
             return false;
@@ -505,36 +418,65 @@ static bool in_table(struct fr_tracer *t, const struct fr_record *rec, uint64_t 
     return r == 0; /* others may have written between the lines of the table */
 }
 
-/* Parts of a group after the first: the group is known by that one. */
-static unsigned for_later_part(const struct open *o, const struct fr_line_parts *p)
+static bool is_dump(enum fr_trace_line kind)
 {
-    return p->in_group && o->has_group && o->b.has_outer && o->b.first.type.n > 0 ? 1 : 0;
+    return kind == FR_LINE_FH_HEADER || kind == FR_LINE_CPP || kind == FR_LINE_FH_THREAD ||
+           kind == FR_LINE_FH_FRAME || kind == FR_LINE_WHAT || kind == FR_LINE_CPP_FRAME ||
+           kind == FR_LINE_CPP_FROM;
 }
 
-static void feed_line(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker, fr_sv text)
+/* "The above exception was ...", "-- Process 1 terminated with the following error:" */
+static void on_link(struct fr_tracer *t, uint64_t speaker, const struct fr_line_parts *p,
+                    enum fr_trace_line kind)
+{
+    struct open *o = fr_trace_pick(t, speaker, p, FOR_CHAIN);
+    if (o != NULL) {
+        o->wants_inner = kind == FR_LINE_CHILD;
+        touch(o, kind == FR_LINE_CHILD ? IN_MESSAGE : WANT_HEADER);
+    }
+}
+
+static void on_ignored(struct fr_tracer *t, uint64_t speaker)
+{
+    end_messages(t, speaker);
+    t->ignored_age = 0;
+    if (t->n_ignored < PENDING_MAX) {
+        t->ignored[t->n_ignored++] = speaker;
+    }
+}
+
+static void on_exception_line(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker,
+                              const struct fr_line_parts *p)
+{
+    bool wanted = fr_trace_pick(t, speaker, p, FOR_EXCEPTION) != NULL;
+    bool alone =
+        !wanted && fr_trace_opens(p->text) && fr_trace_pick(t, speaker, p, FOR_MORE) == NULL;
+    if (alone) { /* a SyntaxError or torchrun's report without header */
+        on_header(t, rec, speaker, p, FR_LINE_HEADER);
+    }
+    if (wanted || alone) {
+        on_exception(t, rec, speaker, p);
+    } else {
+        on_other(t, rec, speaker, p);
+    }
+}
+
+static void feed_line(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker,
+                      fr_sv text)
 {
     struct fr_line_parts p;
     enum fr_trace_line kind = fr_trace_line_of(text, &p);
     if (in_table(t, rec, speaker, text)) {
         return;
     }
-    struct open *group = p.in_group ? choose(t, speaker, &p, for_later_part) : NULL;
+    struct open *group = p.in_group ? fr_trace_pick(t, speaker, &p, FOR_LATER_PART) : NULL;
     if (group != NULL) {
         touch(group, IN_MESSAGE);
         return;
     }
-    switch (kind) {
-    case FR_LINE_FH_HEADER:
-    case FR_LINE_CPP:
-    case FR_LINE_FH_THREAD:
-    case FR_LINE_FH_FRAME:
-    case FR_LINE_WHAT:
-    case FR_LINE_CPP_FRAME:
-    case FR_LINE_CPP_FROM:
+    if (is_dump(kind)) {
         on_dump(t, rec, speaker, &p, kind);
         return;
-    default:
-        break;
     }
     if (in_dump(t, rec, speaker, &p, kind)) {
         return;
@@ -556,32 +498,14 @@ static void feed_line(struct fr_tracer *t, const struct fr_record *rec, uint64_t
         on_group(t, speaker, &p, kind);
         break;
     case FR_LINE_CHAIN:
-    case FR_LINE_CHILD: {
-        struct open *o = choose(t, speaker, &p, for_chain);
-        if (o != NULL) {
-            o->wants_inner = kind == FR_LINE_CHILD;
-            o->state = kind == FR_LINE_CHILD ? IN_MESSAGE : WANT_HEADER;
-        }
+    case FR_LINE_CHILD:
+        on_link(t, speaker, &p, kind);
         break;
-    }
     case FR_LINE_IGNORED:
-        end_messages(t, speaker);
-        if (t->n_ignored < PENDING_MAX) {
-            t->ignored[t->n_ignored++] = speaker;
-            t->ignored_age = 0;
-        }
+        on_ignored(t, speaker);
         break;
     case FR_LINE_EXCEPTION:
-        if (choose(t, speaker, &p, for_exception) != NULL) {
-            on_exception(t, rec, speaker, &p);
-            break;
-        }
-        if (fr_trace_opens(text) && choose(t, speaker, &p, for_more) == NULL) { /* a SyntaxError or table without header */
-            on_header(t, rec, speaker, &p, FR_LINE_HEADER);
-            on_exception(t, rec, speaker, &p);
-            break;
-        }
-        on_other(t, rec, speaker, &p);
+        on_exception_line(t, rec, speaker, &p);
         break;
     case FR_LINE_MARK:
         break;
@@ -617,7 +541,9 @@ static void age(struct fr_tracer *t, bool at_end)
         if (o->state == DONE) {
             continue;
         }
-        bool waits_long = ++o->idle > ((o->state == IN_MESSAGE || o->state == IN_GAP) ? IDLE_MESSAGE : IDLE_FRAMES);
+        bool waits_long =
+            ++o->idle >
+            ((o->state == IN_MESSAGE || o->state == IN_GAP) ? IDLE_MESSAGE : IDLE_FRAMES);
         if (at_end || waits_long) {
             o->b.truncated = o->b.truncated || (!at_end && !o->is_table && o->state < IN_MESSAGE);
             finish(o);
@@ -650,7 +576,8 @@ static int take_done(struct fr_tracer *t, struct fr_arena *out, struct fr_trace_
     return 0;
 }
 
-int fr_tracer_feed(struct fr_tracer *t, const struct fr_record *rec, struct fr_arena *out, struct fr_trace_done *ret)
+int fr_tracer_feed(struct fr_tracer *t, const struct fr_record *rec, struct fr_arena *out,
+                   struct fr_trace_done *ret)
 {
     if (rec == NULL) {
         t->n_ignored = 0;

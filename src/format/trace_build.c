@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_build: see trace_build.h. Library or user: by the installed-packages folder in the path, since that is what separates
- * "your line" from "their line" on every system. */
+/* trace_build: see trace_build.h. Library or user: by the installed-packages folder in the path,
+ * since that is what separates "your line" from "their line" on every system. */
 #include "format/trace_build.h"
 
 #include "base/buf.h"
@@ -9,7 +9,10 @@
 
 void fr_trace_build_begin(struct fr_trace_build *b, const struct fr_record *header, uint8_t kind)
 {
-    *b = (struct fr_trace_build){.arena = FR_ARENA_INIT(FR_TRACE_BYTES), .kind = kind, .n_links = 1, .hash = 14695981039346656037u};
+    *b = (struct fr_trace_build){.arena = FR_ARENA_INIT(FR_TRACE_BYTES),
+                                 .kind = kind,
+                                 .n_links = 1,
+                                 .hash = 14695981039346656037u};
     b->who = header->who;
     b->who.node = fr_arena_dup(&b->arena, header->who.node);
     b->who.role = fr_arena_dup(&b->arena, header->who.role);
@@ -83,7 +86,8 @@ void fr_trace_build_frame(struct fr_trace_build *b, const struct fr_line_parts *
         memmove(link->frames, link->frames + 1, sizeof link->frames - sizeof *link->frames);
         link->n--;
     }
-    struct fr_frame f = {fr_arena_dup(&b->arena, fr_sv_head(p->file, 512)), fr_arena_dup(&b->arena, fr_sv_head(p->func, 256)), p->line};
+    struct fr_frame f = {fr_arena_dup(&b->arena, fr_sv_head(p->file, 512)),
+                         fr_arena_dup(&b->arena, fr_sv_head(p->func, 256)), p->line};
     if (f.file.p == NULL || f.func.p == NULL) {
         b->truncated = true;
         return;
@@ -91,7 +95,8 @@ void fr_trace_build_frame(struct fr_trace_build *b, const struct fr_line_parts *
     link->frames[link->n++] = f;
 }
 
-void fr_trace_build_exception(struct fr_trace_build *b, const struct fr_line_parts *p, const struct fr_record *rec)
+void fr_trace_build_exception(struct fr_trace_build *b, const struct fr_line_parts *p,
+                              const struct fr_record *rec)
 {
     struct fr_trace_link *link = fr_trace_build_link(b);
     link->type = fr_arena_dup(&b->arena, fr_sv_head(p->type, 200));
@@ -114,8 +119,10 @@ void fr_trace_build_more(struct fr_trace_build *b, fr_sv text)
         return;
     }
     text = fr_sv_head(text, FR_TRACE_MESSAGE - link->message.n);
-    fr_sv joined = link->message.n == 0 ? fr_arena_dup(&b->arena, text)
-                                        : fr_arena_printf(&b->arena, "%.*s\n%.*s", FR_SV_ARG(link->message), FR_SV_ARG(text));
+    fr_sv joined =
+        link->message.n == 0
+            ? fr_arena_dup(&b->arena, text)
+            : fr_arena_printf(&b->arena, "%.*s\n%.*s", FR_SV_ARG(link->message), FR_SV_ARG(text));
     if (joined.p == NULL) {
         b->truncated = true;
         return;
@@ -123,7 +130,8 @@ void fr_trace_build_more(struct fr_trace_build *b, fr_sv text)
     link->message = joined;
 }
 
-/* "torch" of ".../site-packages/torch/x.py"; "python" for the standard library; empty for user code. */
+/* "torch" of ".../site-packages/torch/x.py"; "python" for the standard library; empty for user
+ * code. */
 static fr_sv library_of(fr_sv file)
 {
     fr_sv rest, name;
@@ -136,8 +144,8 @@ static fr_sv library_of(fr_sv file)
         name = fr_sv_head(rest, end);
         return fr_sv_ends(name, FR_SV(".py")) ? fr_sv_head(name, name.n - 3) : name;
     }
-    if (fr_sv_starts(file, FR_SV("<frozen")) || fr_lex_find(file, "/lib/python", &rest) || fr_lex_find(file, "/lib64/python", &rest) ||
-        fr_sv_has(file, FR_SV("\\lib\\"))) {
+    if (fr_sv_starts(file, FR_SV("<frozen")) || fr_lex_find(file, "/lib/python", &rest) ||
+        fr_lex_find(file, "/lib64/python", &rest) || fr_sv_has(file, FR_SV("\\lib\\"))) {
         return FR_SV("python");
     }
     if (fr_sv_has(file, FR_SV("/bin/")) && !fr_sv_ends(file, FR_SV(".py"))) {
@@ -147,12 +155,14 @@ static fr_sv library_of(fr_sv file)
 }
 
 /* Innermost last. */
-static const struct fr_frame *frame_at(const struct fr_trace_build *b, const struct fr_trace_link *link, uint32_t i)
+static const struct fr_frame *frame_at(const struct fr_trace_build *b,
+                                       const struct fr_trace_link *link, uint32_t i)
 {
     return &link->frames[b->kind == FR_TRACE_PYTHON ? i : link->n - 1 - i];
 }
 
-static fr_sv render_frames(const struct fr_trace_build *b, const struct fr_trace_link *link, struct fr_arena *out)
+static fr_sv render_frames(const struct fr_trace_build *b, const struct fr_trace_link *link,
+                           struct fr_arena *out)
 {
     enum { LIMIT = 512 };
     FR_AUTO(fr_buf) text = FR_BUF_INIT(4 * LIMIT);
@@ -180,7 +190,8 @@ static fr_sv render_frames(const struct fr_trace_build *b, const struct fr_trace
     return fr_arena_dup(out, fr_sv_head(fr_buf_sv(&text), LIMIT));
 }
 
-static void choose_place(const struct fr_trace_build *b, const struct fr_trace_link *link, struct fr_arena *out, struct fr_trace *t)
+static void choose_place(const struct fr_trace_build *b, const struct fr_trace_link *link,
+                         struct fr_arena *out, struct fr_trace *t)
 {
     if (link->n == 0) {
         t->line = -1;
@@ -196,18 +207,22 @@ static void choose_place(const struct fr_trace_build *b, const struct fr_trace_l
             }
         }
     }
-    if (b->kind == FR_TRACE_CPP) { /* the source line where it was raised, else the first frame behind the error's own constructor */
-        for (uint32_t i = link->n; i > 0 && place->line < 0 && fr_sv_starts(place->func, FR_SV("c10::")); i--) {
+    if (b->kind == FR_TRACE_CPP) { /* the source line where it was raised, else the first frame
+                                      behind the error's own constructor */
+        for (uint32_t i = link->n;
+             i > 0 && place->line < 0 && fr_sv_starts(place->func, FR_SV("c10::")); i--) {
             place = frame_at(b, link, i - 1);
         }
-        for (uint32_t i = link->n; i > 0 && (inner->line >= 0 || fr_sv_starts(inner->func, FR_SV("c10::Error"))); i--) {
+        for (uint32_t i = link->n;
+             i > 0 && (inner->line >= 0 || fr_sv_starts(inner->func, FR_SV("c10::Error"))); i--) {
             inner = frame_at(b, link, i - 1);
         }
     }
     t->file = fr_arena_dup(out, place->file);
     t->func = fr_arena_dup(out, place->func);
     t->line = place->line;
-    t->library = fr_arena_dup(out, b->kind == FR_TRACE_CPP ? base_name(inner->file) : library_of(inner->file));
+    t->library = fr_arena_dup(out, b->kind == FR_TRACE_CPP ? base_name(inner->file)
+                                                           : library_of(inner->file));
     t->frames = render_frames(b, link, out);
 }
 
@@ -215,10 +230,17 @@ int fr_trace_build_finish(struct fr_trace_build *b, struct fr_arena *out, struct
 {
     const struct fr_trace_link *end = b->n_links > 1 && b->last.type.n > 0 ? &b->last : &b->first;
     const struct fr_trace_link *place = b->first.n > 0 ? &b->first : end;
-    fr_sv type = b->has_outer ? b->outer_type : end->type, message = b->has_outer ? b->outer_message : end->message;
+    fr_sv type = b->has_outer ? b->outer_type : end->type,
+          message = b->has_outer ? b->outer_message : end->message;
     bool has_origin = b->chained && b->first.type.n > 0;
-    *ret = (struct fr_trace_done){.who = b->who, .when = b->when, .outer = b->outer, .offset = b->offset, .line = b->line,
-                                  .exc_offset = b->exc_offset, .exc_line = b->exc_line, .ignored = b->ignored};
+    *ret = (struct fr_trace_done){.who = b->who,
+                                  .when = b->when,
+                                  .outer = b->outer,
+                                  .offset = b->offset,
+                                  .line = b->line,
+                                  .exc_offset = b->exc_offset,
+                                  .exc_line = b->exc_line,
+                                  .ignored = b->ignored};
     ret->who.node = fr_arena_dup(out, b->who.node);
     ret->who.role = fr_arena_dup(out, b->who.role);
     ret->exc_text = fr_arena_dup(out, b->exc_text);

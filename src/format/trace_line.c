@@ -17,10 +17,13 @@ static bool in_list(fr_sv s, const char *const *words)
 /* A name that can only be an exception. */
 static bool is_sure_name(fr_sv last)
 {
-    static const char *const endings[] = {"Error", "Exception", "Interrupt", "Exit", "Timeout", "TimeoutExpired", "Expired",
-                                          "Exhausted", "NotFound", "Failure", "error", "timeout", "Empty", "Full", NULL};
-    static const char *const names[] = {"StopIteration", "ExceptionGroup", "BaseExceptionGroup", "GeneratorExit", "CancelledError",
-                                        "RemoteTraceback", "_RemoteTraceback", "HTTPStatus", NULL};
+    static const char *const endings[] = {"Error",    "Exception",      "Interrupt", "Exit",
+                                          "Timeout",  "TimeoutExpired", "Expired",   "Exhausted",
+                                          "NotFound", "Failure",        "error",     "timeout",
+                                          "Empty",    "Full",           NULL};
+    static const char *const names[] = {"StopIteration",    "ExceptionGroup", "BaseExceptionGroup",
+                                        "GeneratorExit",    "CancelledError", "RemoteTraceback",
+                                        "_RemoteTraceback", "HTTPStatus",     NULL};
     for (const char *const *e = endings; *e != NULL; e++) {
         if (fr_sv_ends(last, fr_sv_z(*e))) {
             return true;
@@ -32,10 +35,12 @@ static bool is_sure_name(fr_sv last)
 /* Words that programs print before a colon while another process's traceback is open. */
 static bool is_noise_name(fr_sv name)
 {
-    static const char *const words[] = {"Epoch",  "Loss",  "Step",   "Iter", "Iteration", "Training", "Warning", "Note", "Hint",
-                                        "Rank",   "Time",  "Test",   "Val",  "Validation", "Batch",   "Map",     "File", "Start",
-                                        "Loading", "Saving", "Running", "Total", "INFO",   "ERROR",   "WARNING", "DEBUG", "GPU",
-                                        "Namespace", "Args", "Compile", "Root", "Failures", "NCCL",  NULL};
+    static const char *const words[] = {
+        "Epoch", "Loss",    "Step",  "Iter",     "Iteration", "Training", "Warning",
+        "Note",  "Hint",    "Rank",  "Time",     "Test",      "Val",      "Validation",
+        "Batch", "Map",     "File",  "Start",    "Loading",   "Saving",   "Running",
+        "Total", "INFO",    "ERROR", "WARNING",  "DEBUG",     "GPU",      "Namespace",
+        "Args",  "Compile", "Root",  "Failures", "NCCL",      NULL};
     return in_list(name, words);
 }
 
@@ -62,12 +67,14 @@ static bool take_exception(fr_sv text, struct fr_line_parts *p)
         name = fr_sv_head(text, end + 1);
         i = end + 1;
     }
-    bool colon = i < text.n && text.p[i] == ':' && (i + 1 == text.n || text.p[i + 1] == ' ' || text.p[i + 1] == '\n');
+    bool colon = i < text.n && text.p[i] == ':' &&
+                 (i + 1 == text.n || text.p[i + 1] == ' ' || text.p[i + 1] == '\n');
     if (base.n == 0 || (!colon && i != text.n)) {
         return false;
     }
     p->sure = is_sure_name(base);
-    bool plausible = p->sure || (colon && (dots > 0 || fr_is_upper(base.p[0])) && !is_noise_name(base)) ||
+    bool plausible = p->sure ||
+                     (colon && (dots > 0 || fr_is_upper(base.p[0])) && !is_noise_name(base)) ||
                      (!colon && dots > 0 && fr_is_upper(base.p[0]));
     if (!plausible) {
         return false;
@@ -154,7 +161,8 @@ static bool is_mark(fr_sv text)
     return text.n > 0;
 }
 
-/* Exception groups draw a margin: "  | text", "  + Exception Group Traceback", "  +-+---- 1 ----", "    +----". */
+/* Exception groups draw a margin: "  | text", "  + Exception Group Traceback", "  +-+---- 1 ----",
+ * "    +----". */
 static enum fr_trace_line take_margin(fr_sv text, struct fr_line_parts *p)
 {
     fr_sv at = text;
@@ -165,7 +173,9 @@ static enum fr_trace_line take_margin(fr_sv text, struct fr_line_parts *p)
         return FR_LINE_PART;
     }
     if (fr_sv_starts(text, FR_SV("+------"))) {
-        return fr_sv_ends(text, FR_SV("----")) && fr_sv_chr(text, ' ') == FR_NPOS ? FR_LINE_GROUP_END : FR_LINE_PART;
+        return fr_sv_ends(text, FR_SV("----")) && fr_sv_chr(text, ' ') == FR_NPOS
+                   ? FR_LINE_GROUP_END
+                   : FR_LINE_PART;
     }
     if (fr_lex_char(&at, '|') && (at.n == 0 || at.p[0] == ' ')) {
         p->in_group = true;
@@ -211,10 +221,12 @@ static enum fr_trace_line take_words(fr_sv at, struct fr_line_parts *p)
         take_cpp_from(rest, p);
         return FR_LINE_CPP_FROM;
     }
-    if (fr_sv_starts(at, FR_SV("The above exception was the direct cause")) || fr_sv_starts(at, FR_SV("During handling of the above exception"))) {
+    if (fr_sv_starts(at, FR_SV("The above exception was the direct cause")) ||
+        fr_sv_starts(at, FR_SV("During handling of the above exception"))) {
         return FR_LINE_CHAIN;
     }
-    if (fr_sv_starts(at, FR_SV("-- Process ")) && fr_sv_has(at, FR_SV("terminated with the following error"))) {
+    if (fr_sv_starts(at, FR_SV("-- Process ")) &&
+        fr_sv_has(at, FR_SV("terminated with the following error"))) {
         return FR_LINE_CHILD;
     }
     return fr_sv_starts(at, FR_SV("Exception ignored in")) ? FR_LINE_IGNORED : FR_LINE_OTHER;
@@ -250,7 +262,9 @@ enum fr_trace_line fr_trace_line_of(fr_sv text, struct fr_line_parts *ret)
     size_t header = fr_sv_find(at, FR_SV("Traceback (most recent call last):"));
     if (header != FR_NPOS) {
         fr_sv before = fr_sv_head(at, header);
-        return fr_sv_ends(before, FR_SV("Original ")) ? FR_LINE_ORIGINAL : fr_sv_ends(before, FR_SV("Exception Group ")) ? FR_LINE_GROUP : FR_LINE_HEADER;
+        return fr_sv_ends(before, FR_SV("Original "))          ? FR_LINE_ORIGINAL
+               : fr_sv_ends(before, FR_SV("Exception Group ")) ? FR_LINE_GROUP
+                                                               : FR_LINE_HEADER;
     }
     kind = take_words(at, ret);
     if (kind != FR_LINE_OTHER) {

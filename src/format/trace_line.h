@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_line: what one line can be inside a traceback. Looks at the line alone; trace.c knows what came before. */
+/* trace_line: what one line can be inside a traceback. Looks at the line alone; trace.c knows what
+ * came before. */
 #ifndef FR_FORMAT_TRACE_LINE_H
 #define FR_FORMAT_TRACE_LINE_H
 
@@ -29,15 +30,15 @@ enum fr_trace_line {
 };
 
 struct fr_line_parts {
-    fr_sv text;   /* without the margin of an exception group */
+    fr_sv text; /* without the margin of an exception group */
     size_t indent;
-    fr_sv type;   /* EXCEPTION, FH_HEADER, CPP */
-    fr_sv message;/* EXCEPTION, FH_HEADER, WHAT */
+    fr_sv type;       /* EXCEPTION, FH_HEADER, CPP */
+    fr_sv message;    /* EXCEPTION, FH_HEADER, WHAT */
     fr_sv file, func; /* frames */
     int32_t line;
-    bool current; /* FH_THREAD of the thread that failed */
-    bool in_group;/* the line had a group's margin */
-    bool sure;    /* EXCEPTION: the name itself says so (…Error, dotted, …) */
+    bool current;  /* FH_THREAD of the thread that failed */
+    bool in_group; /* the line had a group's margin */
+    bool sure;     /* EXCEPTION: the name itself says so (…Error, dotted, …) */
 };
 
 enum fr_trace_line fr_trace_line_of(fr_sv text, struct fr_line_parts *ret);

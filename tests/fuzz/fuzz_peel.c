@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_peel: any bytes as one physical line: segments lie in it and in order, peeling ends, every view can be read, and every
- * dialect's fact parser keeps its promise (at most four facts, sixteen captures each). */
+/* fuzz_peel: any bytes as one physical line: segments lie in it and in order, peeling ends, every
+ * view can be read, and every dialect's fact parser keeps its promise (at most four facts, sixteen
+ * captures each). */
 #include "format/format.h"
 
 #include <stdlib.h>
@@ -31,7 +32,8 @@ static unsigned check_facts(const struct fr_peel_ctx *ctx, const struct fr_recor
         int n = fr_formats[i]->facts == NULL ? 0 : fr_formats[i]->facts(ctx, rec, drafts, 4);
         CHECK(n >= 0 && n <= 4);
         for (int k = 0; k < n; k++) {
-            CHECK(drafts[k].fact > FR_FACT_NONE && drafts[k].fact < FR_FACT_COUNT_ && drafts[k].n_caps <= FR_DRAFT_CAPS);
+            CHECK(drafts[k].fact > FR_FACT_NONE && drafts[k].fact < FR_FACT_COUNT_ &&
+                  drafts[k].n_caps <= FR_DRAFT_CAPS);
             for (unsigned c = 0; c < drafts[k].n_caps; c++) {
                 CHECK(drafts[k].caps[c].key < FR_KEY_COUNT_);
                 sum += touch(drafts[k].caps[c].text);
@@ -53,9 +55,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         CHECK(i <= size && seg.n > 0 && seg.p >= at && seg.p + seg.n <= (const char *)data + size);
         at = seg.p + seg.n;
         fr_peel(&ctx, seg, &rec);
-        CHECK(rec.when.basis <= FR_TIME_BASIS_BOOT && (rec.when.basis == FR_TIME_BASIS_NONE) == (rec.when.ns == FR_TIME_NONE));
-        CHECK(rec.who.rank >= -1 && rec.who.local_rank >= -1 && rec.who.task >= -1 && rec.level <= FR_LEVEL_FATAL);
-        sink += touch(rec.line) + touch(rec.text) + touch(rec.who.node) + touch(rec.who.role) + check_facts(&ctx, &rec);
+        CHECK(rec.when.basis <= FR_TIME_BASIS_BOOT &&
+              (rec.when.basis == FR_TIME_BASIS_NONE) == (rec.when.ns == FR_TIME_NONE));
+        CHECK(rec.who.rank >= -1 && rec.who.local_rank >= -1 && rec.who.task >= -1 &&
+              rec.level <= FR_LEVEL_FATAL);
+        sink += touch(rec.line) + touch(rec.text) + touch(rec.who.node) + touch(rec.who.role) +
+                check_facts(&ctx, &rec);
         (void)fr_trace_opens(rec.text);
         fr_arena_reset(&scratch);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_stamp: any bytes as a time: a taken time moves forward, lies in the calendar and prints as itself; a refused one moves nothing. */
+/* fuzz_stamp: any bytes as a time: a taken time moves forward, lies in the calendar and prints as
+ * itself; a refused one moves nothing. */
 #include "format/stamp.h"
 
 #include <stdlib.h>
@@ -33,7 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         char text[48];
         struct fr_civil c;
         CHECK(s.p > before.p && s.p + s.n == before.p + before.n);
-        CHECK(w.basis > FR_TIME_BASIS_NONE && w.basis <= FR_TIME_BASIS_BOOT && w.resolution_ns > 0 && w.resolution_ns <= FR_NS_PER_S);
+        CHECK(w.basis > FR_TIME_BASIS_NONE && w.basis <= FR_TIME_BASIS_BOOT &&
+              w.resolution_ns > 0 && w.resolution_ns <= FR_NS_PER_S);
         fr_time_to_civil(w.ns, &c);
         CHECK(fr_time_from_civil(&c) == w.ns && fr_time_iso(w.ns, 9, text) == 29);
     }

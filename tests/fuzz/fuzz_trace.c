@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_trace: any text as a log: the joiner ends, keeps its bounds, and all it hands out can be read. */
+/* fuzz_trace: any text as a log: the joiner ends, keeps its bounds, and all it hands out can be
+ * read. */
 #include "format/format.h"
 
 #include <stdlib.h>
@@ -34,9 +35,11 @@ static unsigned check(const struct fr_trace_done *d, uint64_t lines)
         }
         return sum;
     }
-    CHECK(t->message.n <= 1024 && t->origin_message.n <= 1024 && t->frames.n <= 512 && t->first_line <= t->last_line);
-    return sum + touch(t->exception) + touch(t->message) + touch(t->origin_exception) + touch(t->origin_message) + touch(t->file) +
-           touch(t->func) + touch(t->library) + touch(t->frames);
+    CHECK(t->message.n <= 1024 && t->origin_message.n <= 1024 && t->frames.n <= 512 &&
+          t->first_line <= t->last_line);
+    return sum + touch(t->exception) + touch(t->message) + touch(t->origin_exception) +
+           touch(t->origin_message) + touch(t->file) + touch(t->func) + touch(t->library) +
+           touch(t->frames);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

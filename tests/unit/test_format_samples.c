@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every dialect accepts and refuses its own sample lines. An expectation is "key=value ..." on what the whole peeler says,
- * then per fact "fact=name key=value ..."; facts are separated by "; ", "-" is absent, "" means that no fact may be found.
- * A line with a fact must also hold one of the dialect's literals, or the gate would never bring it here. */
+/* Every dialect accepts and refuses its own sample lines. An expectation is "key=value ..." on what
+ * the whole peeler says, then per fact "fact=name key=value ..."; facts are separated by "; ", "-"
+ * is absent, "" means that no fact may be found. A line with a fact must also hold one of the
+ * dialect's literals, or the gate would never bring it here. */
 #include "format/format.h"
 #include "support/t.h"
 
 static const char *const fact_names[FR_FACT_COUNT_] = {
-    "none", "identity", "address", "exit", "stop_sent", "stop_received", "timeout", "counters", "peer_lost", "missing", "mismatch", "dump_signal",
-    "xid", "sxid", "gpu_map", "oom_kill", "kernel_crash", "scheduler", "attempt", "done", "start", "checkpoint", "phase"};
+    "none",    "identity", "address",   "exit",       "stop_sent",    "stop_received",
+    "timeout", "counters", "peer_lost", "missing",    "mismatch",     "dump_signal",
+    "xid",     "sxid",     "gpu_map",   "oom_kill",   "kernel_crash", "scheduler",
+    "attempt", "done",     "start",     "checkpoint", "phase"};
 static const char *const level_names[] = {"-", "debug", "info", "warn", "error", "fatal"};
 static const char *const basis_names[] = {"-", "wall", "utc", "noyear", "clock", "boot"};
 
@@ -104,7 +107,8 @@ static bool take_pair(const char **s, char *key, char *value)
     return true;
 }
 
-static void check_when(const char *name, const char *line, const char *key, const struct fr_when *w, const char *want)
+static void check_when(const char *name, const char *line, const char *key, const struct fr_when *w,
+                       const char *want)
 {
     char got[48] = "-";
     if (w->basis != FR_TIME_BASIS_NONE) {
@@ -117,7 +121,8 @@ static void check_when(const char *name, const char *line, const char *key, cons
     }
 }
 
-static void check_record(const char *name, const char *line, const struct fr_record *rec, const char **expect)
+static void check_record(const char *name, const char *line, const struct fr_record *rec,
+                         const char **expect)
 {
     char key[64], want[512], buf[2048];
     while (true) {
@@ -133,12 +138,14 @@ static void check_record(const char *name, const char *line, const struct fr_rec
         const char *got = record_value(rec, key, buf, sizeof buf);
         t_checks_++;
         if (got == NULL || strcmp(got, want) != 0) {
-            T_FAIL("%s: %s\n    %s: got '%s', want '%s'", name, line, key, got == NULL ? "(no such key)" : got, want);
+            T_FAIL("%s: %s\n    %s: got '%s', want '%s'", name, line, key,
+                   got == NULL ? "(no such key)" : got, want);
         }
     }
 }
 
-static void check_facts(const char *name, const char *line, const struct fr_draft *drafts, int n, const char *expect)
+static void check_facts(const char *name, const char *line, const struct fr_draft *drafts, int n,
+                        const char *expect)
 {
     char key[64], want[512], buf[2048];
     int i = -1;
@@ -147,13 +154,15 @@ static void check_facts(const char *name, const char *line, const struct fr_draf
         if (strcmp(key, "fact") == 0) {
             i++;
             if (i >= n || strcmp(fact_names[drafts[i].fact], want) != 0) {
-                T_FAIL("%s: %s\n    fact %d: got '%s', want '%s'", name, line, i, i < n ? fact_names[drafts[i].fact] : "(none)", want);
+                T_FAIL("%s: %s\n    fact %d: got '%s', want '%s'", name, line, i,
+                       i < n ? fact_names[drafts[i].fact] : "(none)", want);
                 return;
             }
         } else {
             const char *got = cap_value(&drafts[i], key, buf, sizeof buf);
             if (strcmp(got, want) != 0) {
-                T_FAIL("%s: %s\n    %s of fact %s: got '%s', want '%s'", name, line, key, fact_names[drafts[i].fact], got, want);
+                T_FAIL("%s: %s\n    %s of fact %s: got '%s', want '%s'", name, line, key,
+                       fact_names[drafts[i].fact], got, want);
             }
         }
         expect += strspn(expect, " ;");
