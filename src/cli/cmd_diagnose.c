@@ -83,6 +83,9 @@ static int diagnose(const struct fr_command *c, const struct fr_args *a, struct 
 {
     struct fr_err err = {0};
     for (int i = 0; i < a->n; i++) {
+        if (strcmp(a->path[i], "-") == 0 && isatty(STDIN_FILENO) && fr_args_get(c, a, "quiet") == NULL) {
+            fr_fail(0, "reading standard input; Ctrl-D ends it");
+        }
         if (fr_engine_add(e, a->path[i], &err) != 0) {
             return fr_fail_err(&err);
         }

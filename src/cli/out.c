@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,6 +89,10 @@ int fr_save(const char *path, const struct fr_buf *out)
             close(fd);
         }
         return e == 0 || e == EPIPE ? 0 : fr_fail(FR_EXIT_IO, "cannot write '%s': %s", path, strerror(e));
+    }
+    char real[PATH_MAX];
+    if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && realpath(path, real) != NULL) {
+        path = real; /* replace what the link points at, not the link */
     }
     FR_AUTO(fr_buf) temp = FR_BUF_INIT(0);
     const char *slash = strrchr(path, '/');

@@ -37,7 +37,7 @@ static const char style[] =
     "overflow-wrap:anywhere;font:13px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}pre.first{border-color:var(--first)}\n"
     "code{background:var(--code);padding:.05rem .3rem;border-radius:3px;font:.9em ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;"
     "overflow-wrap:anywhere}\n"
-    ".src{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;color:var(--mid);overflow-wrap:anywhere;margin:.6rem 0 0}\n"
+    ".src{white-space:pre-wrap;font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;color:var(--mid);overflow-wrap:anywhere;margin:.6rem 0 0}\n"
     "section{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:1.25rem 1.5rem 1.5rem;margin:1.25rem 0}\n"
     ".now{border-left:4px solid var(--accent);padding-left:1rem}.now>p:first-child{font-weight:600}\n"
     "table{border-collapse:collapse;width:100%;table-layout:fixed}th:first-child{width:24%}th:nth-child(2){width:19%}td,th{text-align:left;vertical-align:top;padding:.35rem .8rem .35rem 0;"
@@ -81,10 +81,7 @@ static void flush_tagged(struct page *p, const char *open, const char *close)
 static void quote(struct page *p, const struct fr_quote *q, const char *open)
 {
     fr_words_place(&p->scratch, q);
-    if (q->when.basis != FR_TIME_BASIS_NONE) {
-        fr_buf_addz(&p->scratch, "  ");
-        fr_words_when(&p->scratch, &q->when);
-    }
+    fr_words_origin(&p->scratch, q);
     flush_tagged(p, "<p class=\"src\">", "</p>\n");
     tagged(p, open, q->text, "</pre>\n");
 }
@@ -252,9 +249,9 @@ static void picture(struct page *p, const struct fr_report *r)
 
 static void engineer(struct page *p, const struct fr_report *r, const struct fr_incident *in)
 {
-    fr_buf_addz(p->out, in->evidence.n == 0       ? ""
-                        : in->initiator.silent ? "<h2>Last sign of it</h2>\n"
-                                                  : "<h2>Where it began</h2>\n");
+    if (in->evidence.n > 0) {
+        tagged(p, "<h2>", fr_sv_z(fr_words_began(in)), "</h2>\n");
+    }
     for (uint32_t i = 0; i < in->evidence.n; i++) {
         quote(p, &in->evidence.v[i], i == 0 ? "<pre class=\"first\">" : "<pre>");
     }

@@ -249,6 +249,7 @@ static void engineer(struct md *m, const struct fr_report *r, const struct fr_in
     const uint32_t shown = in->evidence.n > 3 && !why ? 3 : in->evidence.n;
     for (uint32_t i = 0; i < shown; i++) {
         place(m, &in->evidence.v[i]);
+        fr_words_origin(m->out, &in->evidence.v[i]);
         fr_buf_addc(m->out, '\n');
         fence(m, in->evidence.v[i].text, "");
     }

@@ -133,6 +133,10 @@ static void axis(const struct frame *f, double bottom, struct fr_buf *out)
     for (unsigned i = 0; i < sizeof nice / sizeof *nice && span / step > 7; i++) {
         step = nice[i];
     }
+    if (span == 0) {
+        fr_buf_printf(out, "<text class=\"t\" x=\"%d\" y=\"%.1f\">all within one second</text>\n", (WIDTH + LEFT) / 2, bottom + 15);
+        return;
+    }
     if (span / step > 100) {
         return; /* years: the clocks are broken, no axis can help */
     }

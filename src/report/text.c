@@ -32,10 +32,7 @@ void fr_text_quote(struct fr_text *t, const struct fr_quote *q, const char *inde
     fr_buf_addz(t->out, t->color ? "\033[36m" : "");
     fr_words_place(t->out, q);
     fr_buf_addz(t->out, t->color ? "\033[0m" : "");
-    if (q->when.basis != FR_TIME_BASIS_NONE) {
-        fr_buf_addz(t->out, "  ");
-        fr_words_when(t->out, &q->when);
-    }
+    fr_words_origin(t->out, q);
     fr_buf_addc(t->out, '\n');
     if (q->text.n > 0) {
         char margin[32];
@@ -79,7 +76,7 @@ static void where_it_began(struct fr_text *t, const struct fr_incident *in)
     if (in->evidence.n == 0) {
         return;
     }
-    fr_text_heading(t, in->initiator.silent ? "Last sign of it" : "Where it began");
+    fr_text_heading(t, fr_words_began(in));
     fr_text_quote(t, &in->evidence.v[0], "  ");
     for (uint32_t i = 1; i < shown; i++) {
         fr_text_quote(t, &in->evidence.v[i], "    ");
@@ -110,7 +107,7 @@ void fr_text_victims(struct fr_text *t, const struct fr_incident *in)
         fr_buf_addz(&t->scratch, ": ");
         fr_words_add(&t->scratch, g->cls.n > 0 ? g->cls : FR_SV("no line of its own"));
         if (g->n > 1 && g->example != NULL) {
-            fr_buf_printf(&t->scratch, ", e.g. rank %" PRId32, g->example->rank);
+            fr_buf_addz(&t->scratch, ", e.g.");
         }
         scratch_wrap(t, "  ", "      ");
         if (g->example != NULL) {
@@ -274,6 +271,24 @@ static void checked(struct fr_text *t, const struct fr_report *r)
     }
 }
 
+static void metrics(struct fr_text *t, const struct fr_report *r)
+{
+    const uint32_t shown = r->metrics.n > 6 && !t->why ? 6 : r->metrics.n;
+    if (shown > 0) {
+        fr_text_heading(t, "Metrics seen");
+    }
+    for (uint32_t i = 0; i < shown; i++) {
+        const struct fr_metric_summary *m = &r->metrics.v[i];
+        fr_words_add(&t->scratch, m->name);
+        fr_buf_printf(&t->scratch, ": %" PRId64 " points", m->points);
+        if (m->last_step >= 0) {
+            fr_buf_printf(&t->scratch, " up to step %" PRId64, m->last_step);
+        }
+        fr_buf_printf(&t->scratch, ", last %g", m->last);
+        scratch_wrap(t, "  - ", "    ");
+    }
+}
+
 static void footer(struct fr_text *t, const struct fr_report *r, const struct fr_write_options *o)
 {
     fr_buf_addz(&t->scratch, "Read ");
@@ -301,6 +316,7 @@ static void verdict(struct fr_text *t, const struct fr_report *r)
     if (r->verdict == FR_VERDICT_HEALTHY) {
         fr_buf_printf(t->out, "%sNo failure found.%s\n", t->color ? "\033[1;32m" : "", t->color ? "\033[0m" : "");
         checked(t, r);
+        metrics(t, r);
     } else if (r->verdict == FR_VERDICT_INCONCLUSIVE) {
         fr_buf_printf(t->out, "%sCannot tell from these logs what failed first.%s\n", t->color ? "\033[1;33m" : "",
                       t->color ? "\033[0m" : "");
@@ -328,7 +344,11 @@ static int write_text(const struct fr_report *r, const struct fr_write_options *
         }
         views[o->view](&t, r, &r->incidents.v[i]);
     }
-    if (r->incidents.n == 0) {
+    if (o->why && r->verdict == FR_VERDICT_FAILURE) {
+        checked(&t, r);
+        metrics(&t, r);
+    }
+    if (r->incidents.n == 0 || (o->why && r->checked.n + r->metrics.n > 0)) {
         fr_buf_addc(out, '\n');
     }
     footer(&t, r, o);

@@ -180,6 +180,28 @@ void fr_words_place(struct fr_buf *b, const struct fr_quote *q)
     }
 }
 
+void fr_words_origin(struct fr_buf *b, const struct fr_quote *q)
+{
+    if (q->rank >= 0) {
+        fr_buf_printf(b, "  rank %" PRId32, q->rank);
+    }
+    if (q->when.basis != FR_TIME_BASIS_NONE) {
+        fr_buf_addz(b, "  ");
+        fr_words_when(b, &q->when);
+    }
+}
+
+const char *fr_words_began(const struct fr_incident *in)
+{
+    int32_t rank = in->evidence.n > 0 ? in->evidence.v[0].rank : -1;
+    for (uint32_t i = 0; i < in->initiator.ranks.n && in->initiator.silent; i++) {
+        if (in->initiator.ranks.v[i] == rank) {
+            return "Last sign of it";
+        }
+    }
+    return in->initiator.silent ? "Where it showed first" : "Where it began";
+}
+
 void fr_words_confidence(struct fr_buf *b, const struct fr_incident *in)
 {
     fr_buf_addz(b, fr_band_name((enum fr_band)in->band));

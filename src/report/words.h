@@ -40,6 +40,8 @@ void fr_words_iso(struct fr_buf *b, const struct fr_when *w);             /* mac
 void fr_words_when(struct fr_buf *b, const struct fr_when *w);            /* for people; nothing when unknown */
 const char *fr_words_basis(const struct fr_when *w);                      /* "utc", "wall", ..., "none" */
 void fr_words_place(struct fr_buf *b, const struct fr_quote *q);          /* "logs/rank3.log:17" */
+void fr_words_origin(struct fr_buf *b, const struct fr_quote *q);         /* "  rank 3  02:15:00", what is known of it */
+const char *fr_words_began(const struct fr_incident *in);                 /* heading above the evidence */
 void fr_words_confidence(struct fr_buf *b, const struct fr_incident *in); /* "certain (0.97)" */
 
 /* "Rank 11 failed first", "All 64 ranks failed alike", ... */
