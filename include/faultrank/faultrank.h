@@ -47,6 +47,9 @@ int fr_engine_run(struct fr_engine *e, struct fr_err *err);
 /* The result; owned by the engine, valid until fr_engine_free. NULL before fr_engine_run succeeded. */
 const struct fr_report *fr_engine_report(const struct fr_engine *e);
 const struct fr_library *fr_engine_library(const struct fr_engine *e);
+/* Which of the library's signals fire on text (n bytes, any number of lines; metric signals too). Fills at most max indexes;
+ * returns their number or a negative FR_*. Independent of add/run; text is borrowed for the call. */
+int fr_engine_match(struct fr_engine *e, const char *text, size_t n, uint16_t *signals, uint32_t max);
 void fr_engine_free(struct fr_engine **e);
 
 #ifdef __cplusplus

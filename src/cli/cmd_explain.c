@@ -20,14 +20,14 @@ static const struct fr_option options[] = {
 #define FOUND_MAX 6
 
 /* Indexes of the failures that what was typed means, best first. */
-static unsigned find(const struct fr_library *lib, fr_sv what, uint16_t *ret)
+static unsigned find(const char *dir, const struct fr_library *lib, fr_sv what, uint16_t *ret)
 {
     int exact = fr_library_find(lib, what);
     if (exact >= 0) {
         ret[0] = (uint16_t)exact;
         return 1;
     }
-    unsigned n = fr_cli_recognise(lib, what, ret, FOUND_MAX);
+    unsigned n = fr_cli_recognise(dir, lib, what, ret, FOUND_MAX);
     if (n > 0) {
         return n;
     }
@@ -72,7 +72,7 @@ static int run(const struct fr_command *c, const struct fr_args *a)
     fr_cli_join(a->path, a->n, &what);
     int rc = fr_cli_library(fr_args_get(c, a, "failures"), &arena, &lib);
     if (rc == 0) {
-        unsigned n = find(&lib, fr_buf_sv(&what), found);
+        unsigned n = find(fr_args_get(c, a, "failures"), &lib, fr_buf_sv(&what), found);
         const char *near = n == 0 && a->n == 1 ? fr_cli_nearest_id(&lib, a->path[0]) : NULL;
         rc = n > 0          ? show(c, a, &lib, found, n)
              : near != NULL ? fr_fail(FR_EXIT_NOINPUT, "there is no failure '%s'; did you mean '%s'?", what.p, near)

@@ -4,6 +4,7 @@
 
 #include "base/utf8.h"
 #include "cli/library.h"
+#include "faultrank/faultrank.h"
 #include "failure/lint.h"
 #include "failure/load.h"
 
@@ -41,10 +42,17 @@ static bool is_own(void *ctx, const struct fr_failure *f)
     return l->own == NULL || fr_library_find(l->own, fr_sv_z(f->id)) >= 0;
 }
 
-/* Samples are checked by whoever can match; until that is plugged in here, lint checks everything else. */
-static const struct fr_lint_checks *sample_checks(void)
+/* Runs a sample through the engine's own rules: 1 when the signal is among those that fire. */
+static int fires(void *ctx, uint16_t signal, const char *sample)
 {
-    return NULL;
+    uint16_t hit[128];
+    int n = fr_engine_match(ctx, sample, strlen(sample), hit, 128);
+    for (int i = 0; i < n; i++) {
+        if (hit[i] == signal) {
+            return 1;
+        }
+    }
+    return n < 0 ? n : 0;
 }
 
 static int lint(const char *dir, struct lint *l, struct fr_arena *arena)
@@ -61,13 +69,19 @@ static int lint(const char *dir, struct lint *l, struct fr_arena *arena)
         l->own = &own;
         n = own.n_failures;
     }
-    if (fr_library_lint(&all, is_own, l, sample_checks(), &c) != 0) {
+    struct fr_engine_options o = {.size = sizeof o, .failures_dir = dir};
+    struct fr_engine *e = NULL; /* NULL when the files are too broken to compile: their samples stay unchecked */
+    struct fr_lint_checks checks = {NULL, fires};
+    checks.ctx = c.errors == 0 && fr_engine_new(&o, &e, NULL) == 0 ? e : NULL;
+    int rc = fr_library_lint(&all, is_own, l, checks.ctx != NULL ? &checks : NULL, &c);
+    fr_engine_free(&e);
+    if (rc != 0) {
         return fr_fail(FR_EXIT_SOFTWARE, "out of memory");
     }
     if (!l->quiet) {
         fr_buf_printf(&l->out, "%" PRIu32 " failures, %" PRIu32 " errors, %" PRIu32 " warnings\n", n, c.errors, c.warnings);
     }
-    int rc = fr_print(&l->out);
+    rc = fr_print(&l->out);
     return rc != 0 ? rc : c.errors > 0 ? FR_EXIT_DATA : 0;
 }
 

@@ -3,6 +3,7 @@
 #include "cli/library.h"
 
 #include "cli/cli.h"
+#include "faultrank/faultrank.h"
 
 #include <stdlib.h>
 
@@ -50,24 +51,51 @@ static int by_score(const void *a, const void *b)
     return x->failure < y->failure ? -1 : x->failure > y->failure;
 }
 
-unsigned fr_cli_recognise(const struct fr_library *lib, fr_sv text, uint16_t *ret, unsigned max)
+/* A piece of a message, typed from memory, fires nothing but may hold a literal. */
+static unsigned by_literals(const struct fr_library *lib, fr_sv text, uint16_t *ret, unsigned max)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < lib->n_signals && n < max; i++) {
+        const struct fr_signal *s = &lib->signals[i];
+        size_t longest = 0, veto = 0;
+        if (has_any(text, s->literals, &longest) && !has_any(text, s->none_of, &veto)) {
+            ret[n++] = (uint16_t)i;
+        }
+    }
+    return n;
+}
+
+static unsigned fired(const char *dir, const struct fr_library *lib, fr_sv text, uint16_t *ret, unsigned max)
+{
+    struct fr_engine_options o = {.size = sizeof o, .failures_dir = dir};
+    struct fr_engine *e = NULL;
+    int n = fr_engine_new(&o, &e, NULL) == 0 ? fr_engine_match(e, text.p, text.n, ret, max) : 0;
+    fr_engine_free(&e);
+    return n > 0 ? (unsigned)n : by_literals(lib, text, ret, max);
+}
+
+unsigned fr_cli_recognise(const char *dir, const struct fr_library *lib, fr_sv text, uint16_t *ret, unsigned max)
 {
     struct candidate found[64];
-    unsigned n = 0;
-    for (uint32_t i = 0; i < lib->n_failures && n < sizeof found / sizeof *found; i++) {
-        const struct fr_failure *f = &lib->failures[i];
-        int64_t best = -1;
-        for (uint32_t k = f->first_signal; k < (uint32_t)f->first_signal + f->n_signals; k++) {
-            const struct fr_signal *s = &lib->signals[k];
-            size_t longest = 0, veto = 0;
-            if (s->role != FR_ROLE_CONTEXT && s->role != FR_ROLE_PROGRESS && has_any(text, s->literals, &longest) &&
-                !has_any(text, s->none_of, &veto)) {
-                int64_t score = score_of(f, s, longest);
-                best = score > best ? score : best;
-            }
+    uint16_t signals[64];
+    unsigned n = 0, hits = fired(dir, lib, text, signals, 64);
+    for (unsigned i = 0; i < hits; i++) {
+        const struct fr_signal *s = &lib->signals[signals[i]];
+        const struct fr_failure *f = &lib->failures[s->failure];
+        size_t longest = 0;
+        has_any(text, s->literals, &longest);
+        int64_t score = score_of(f, s, longest);
+        unsigned k = 0;
+        while (k < n && found[k].failure != s->failure) {
+            k++;
         }
-        if (best >= 0) {
-            found[n++] = (struct candidate){(uint16_t)i, best};
+        if (s->role == FR_ROLE_CONTEXT || s->role == FR_ROLE_PROGRESS) {
+            continue;
+        }
+        if (k == n) {
+            found[n++] = (struct candidate){s->failure, score};
+        } else if (score > found[k].score) {
+            found[k].score = score;
         }
     }
     qsort(found, n, sizeof *found, by_score);

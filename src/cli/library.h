@@ -8,9 +8,8 @@
 
 /* The built-in library, joined by dir's failure files when dir is not NULL. The exit status; complaints are printed. */
 int fr_cli_library(const char *dir, struct fr_arena *arena, struct fr_library *ret);
-/* Failures whose signals an error text shows, best first; the number filled.
- * It compares literals and vetoes only, since matching lives above this layer: the engine's scan belongs here. */
-unsigned fr_cli_recognise(const struct fr_library *lib, fr_sv text, uint16_t *ret, unsigned max);
+/* Failures whose signals fire on an error text (or at least hold a piece of it), best first; the number filled. */
+unsigned fr_cli_recognise(const char *dir, const struct fr_library *lib, fr_sv text, uint16_t *ret, unsigned max);
 /* The id closest to a mistyped one, or NULL. */
 const char *fr_cli_nearest_id(const struct fr_library *lib, const char *word);
 /* Operands joined by spaces. */

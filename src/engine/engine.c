@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "engine/collect.h"
 #include "engine/hooks.h"
+#include "engine/recognise.h"
 #include "incident/incident.h"
 
 #include <pthread.h>
@@ -24,6 +25,7 @@ struct fr_engine {
     struct fr_library own_library;
     const struct fr_rules *rules;
     struct fr_rules *own_rules;
+    struct fr_scanner *matcher;       /* of fr_engine_match, made on first use */
     struct fr_input *input;
     struct fr_evidence_set evidence;  /* also holds what was skipped while adding */
     struct fr_report report;
@@ -252,6 +254,17 @@ const struct fr_library *fr_engine_library(const struct fr_engine *e)
     return e->library;
 }
 
+int fr_engine_match(struct fr_engine *e, const char *text, size_t n, uint16_t *signals, uint32_t max)
+{
+    if (e->matcher == NULL) {
+        int rc = fr_scanner_new(e->rules, (enum fr_scan_engine)e->o.engine, &e->matcher, NULL);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    return fr_recognise(e->library, e->matcher, (fr_sv){text, n}, signals, max);
+}
+
 void fr_engine_free(struct fr_engine **pe)
 {
     struct fr_engine *e = *pe;
@@ -261,6 +274,7 @@ void fr_engine_free(struct fr_engine **pe)
     fr_report_release(&e->report);
     fr_evidence_set_release(&e->evidence);
     fr_input_free(&e->input);
+    fr_scanner_free(&e->matcher);
     fr_rules_free(&e->own_rules);
     fr_free(e->order);
     fr_arena_release(&e->arena);
