@@ -47,12 +47,14 @@ static unsigned sorted(const struct fr_pace *c, double *v)
     return c->keep_n;
 }
 
-static void learn(struct fr_pace *c)
+/* Sorting is dear, so it happens at points that thin out as the run grows. */
+static void learn(struct fr_pace *c, uint64_t points)
 {
     double v[FR_KEEP];
     unsigned n = sorted(c, v);
     c->middle = v[n / 2];
     c->limit = fmax(v[n * 9 / 10], 1.04 * c->middle);
+    c->next_learn = points + points / 4 + WARM;
     c->sigma = fmax((v[n * 3 / 4] - v[n / 4]) / 1.349, 0.001 * c->middle);
 }
 
@@ -109,8 +111,8 @@ void fr_pace_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at,
         creep(s, l, at, v);
     }
     keep(c, l->n_good, v);
-    if (c->n_slow == 0 && c->keep_n >= WARM && (c->middle == 0 || l->n_good % 64 == 0)) {
-        learn(c);
+    if (c->n_slow == 0 && c->keep_n >= WARM && l->n_good >= c->next_learn) {
+        learn(c, l->n_good);
     }
     if (c->middle == 0) {
         return;
@@ -128,7 +130,7 @@ void fr_pace_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at,
             c->clipped <
                 1.04 * c->middle * c->n_slow) { /* the limit was too low: it came from few points */
             c->n_slow = c->normal_run = 0;
-            learn(c);
+            learn(c, l->n_good);
         }
     } else if (c->n_slow != 0 && ++c->normal_run >= 3) {
         fr_pace_close(s, l, false);
@@ -173,7 +175,7 @@ void fr_pace_close(struct fr_series *s, struct fr_lane *l, bool at_end)
     if (!at_end) {
         c->creep_dead = true;
         if (c->keep_n >= WARM) {
-            learn(c);
+            learn(c, l->n_good);
         }
     }
 }

@@ -77,7 +77,7 @@ struct fr_skips {
 struct fr_pace {
     struct fr_mark *begin, *slow, *creep;
     double keep[FR_KEEP];
-    uint64_t keep_every;
+    uint64_t keep_every, next_learn;
     uint8_t keep_n;
     double middle, limit, sigma; /* median; 90 % quantile or 4 % over the median; robust sigma */
     double sum, clipped; /* of the streak; clipped: single values count at most 1.5 x the median */
@@ -114,8 +114,8 @@ struct fr_lane {
 
     double smooth, deviation; /* exponential mean, and mean absolute deviation from it */
     double best, begin_sum;   /* lowest mean; sum of the first five values */
-    double rise_deviation;                     /* the deviation before the rise began */
-    uint64_t n_trend, rise_n; /* points seen, and then */
+    double rise_deviation;    /* the deviation before the rise began */
+    uint64_t n_trend, rise_n; /* points seen, and until the rise */
     struct fr_mark *rise; /* where `smooth` last left `best` for good */
     bool rising;
 
