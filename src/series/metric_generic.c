@@ -80,11 +80,33 @@ static void find_epoch(const char *p, const char *e, struct fr_point *ret)
     }
 }
 
+/* "    running_loss = 0.0": a line of source in a traceback, which stands behind its margin of
+ * spaces (and a rank's tag). */
+static bool is_source_line(const char *p, const char *e)
+{
+    const char *equal = memchr(p, '=', (size_t)(e - p));
+    if (equal == NULL || equal == p || equal[-1] != ' ') {
+        return false;
+    }
+    const char *name = equal - 1;
+    while (name > p && (isalnum((unsigned char)name[-1]) || name[-1] == '_' || name[-1] == '.')) {
+        name--;
+    }
+    const char *margin = name;
+    while (margin > p && margin[-1] == ' ') {
+        margin--;
+    }
+    if (name - margin >= 4) {
+        return margin == p || margin[-1] == ']' || margin[-1] == ':' || margin[-1] == '|';
+    }
+    return name == p && name < equal - 1 && memchr(equal, '.', (size_t)(e - equal)) == NULL;
+}
+
 static bool parse(fr_sv text, struct fr_point *ret)
 {
     const char *p = text.p, *e = text.p + text.n;
     uint32_t losses = 1u << FR_METRIC_LOSS | 1u << FR_METRIC_EVAL_LOSS | 1u << FR_METRIC_AUX_LOSS;
-    if (text.n < 6) {
+    if (text.n < 6 || is_source_line(p, e)) {
         return false;
     }
     fr_pairs(p, e, ret);
@@ -134,6 +156,11 @@ static const struct fr_dialect_sample samples[] = {
     {"training stopped with a loss 3 times", ""},
     {"ValueError: loss: expected a tensor", ""},
     {"packet loss: high", ""},
+    {"    running_loss = 0.0", ""},
+    {"[rank3]:     total_loss = 0.0", ""},
+    {"loss = 0", ""},
+    {"Epoch 4      loss = 0.75", "epoch=4 loss=0.75"},
+    {"loss = 2.25", "loss=2.25"},
     {NULL, NULL},
 };
 const struct fr_dialect fr_dialect_generic = {
