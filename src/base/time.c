@@ -18,12 +18,12 @@ int fr_time_days_in_month(int year, int month)
 {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    return month == 2 && (leap || year == 0) ? 29 : days[month - 1];
+    return month == 2 && leap ? 29 : days[month - 1];
 }
 
 int64_t fr_time_from_civil(const struct fr_civil *c)
 {
-    if (c->year < 0 || c->year > 2200 || c->month < 1 || c->month > 12 || c->day < 1 || c->hour < 0 || c->hour > 23 ||
+    if (c->year < 1700 || c->year > 2200 || c->month < 1 || c->month > 12 || c->day < 1 || c->hour < 0 || c->hour > 23 ||
         c->minute < 0 || c->minute > 59 || c->second < 0 || c->second > 60 || c->nanos < 0 || c->nanos > 999999999) {
         return FR_TIME_NONE;
     }

@@ -15,7 +15,8 @@ struct fr_civil {
     bool has_zone;
 };
 
-/* ns since 1970 of that civil time read as UTC (minus zone_s when has_zone); FR_TIME_NONE if a field is out of range. */
+/* ns since 1970 of that civil time read as UTC (minus zone_s when has_zone); FR_TIME_NONE if a field is out of range
+ * (years 1700 to 2200: int64 nanoseconds hold 1678 to 2262). */
 int64_t fr_time_from_civil(const struct fr_civil *c);
 void fr_time_to_civil(int64_t ns, struct fr_civil *ret);
 /* "2026-11-30T15:04:05.123" into ret (>= 40 bytes); no zone letter: the caller knows the basis. Returns its length. */

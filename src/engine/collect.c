@@ -151,8 +151,15 @@ static int on_hit(void *ctx, const struct fr_hit *hit)
     fr_sv rest = hit->line, segment;
     int rc = 0;
     fr_arena_reset(&c->scratch);
+    bool blank = true;
     while (rc >= 0 && fr_segment_next(&rest, &segment)) {
         rc = on_segment(c, hit, segment, segment.n + 2 >= hit->line.n);
+        blank = false;
+    }
+    if (blank && fr_tracer_open(c->tracer)) { /* ends the message of an exception */
+        struct fr_record empty = {.line = hit->line, .text = FR_SV(""), .offset = hit->offset, .lineno = hit->lineno,
+                                  .who = FR_WHO_NONE, .when = FR_WHEN_NONE, .outer = FR_WHEN_NONE};
+        rc = trace_done(c, &empty);
     }
     if (rc < 0) {
         return rc;
