@@ -93,8 +93,8 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
         host.n < 2 || !fr_lex_char(&at, ' ') || !take_tag(&copy, &at)) {
         return false;
     }
-    if (fr_is_digit(rec->text.p[0]) && !copy.is_kernel && copy.who.pid < 0) {
-        return false; /* an application's "2026-01-01 00:00:00 name text:" */
+    if ((fr_is_digit(rec->text.p[0]) || rec->text.p[0] == '[') && !copy.is_kernel && copy.who.pid < 0) {
+        return false; /* an application's "2026-01-01 00:00:00 name text:", dmesg's "[1.2] pcieport 0000:15:01.0: AER" */
     }
     *rec = copy;
     fr_rec_outer(rec, &when);
