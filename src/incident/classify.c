@@ -136,7 +136,7 @@ static void set_subject(const struct fr_case *c, struct fr_obs *o)
     }
 }
 
-/* At least three metric points after the last time it was seen: training went on. The kernel's and the scheduler's word
+/* At least three metric points after the last time it was seen, or twenty lines after what was only a warning: it went on. The kernel's and the scheduler's word
  * stands all the same: a job that bypasses SIGTERM trains on for a while after its end was decided. */
 static bool went_on(const struct fr_case *c, const struct fr_obs *o)
 {
@@ -148,7 +148,9 @@ static bool went_on(const struct fr_case *c, const struct fr_obs *o)
         decided |= strcmp(*tag, "silent-fallback") == 0; /* that it goes on, on the wrong device, is the failure */
     }
     bool restarted = c->src_restart[o->src] > o->e->last_line;
-    return !decided && !restarted && s->metric_tail[2] > o->e->last_line;
+    bool trained = s->metric_tail[2] > o->e->last_line;
+    bool warned = o->e->level != FR_LEVEL_NONE && o->e->level <= FR_LEVEL_WARN && s->lines > o->e->last_line + 20;
+    return !decided && !restarted && (trained || warned);
 }
 
 /* Classes that say no more than how a process ended. */
