@@ -7,8 +7,8 @@
  *              more points before; median + max(6 x range, 40 %) with 4-7; +40 % over two or three,
  *              1 or more, that agree within 1 %; four-fold and >= 8 over a single one below 6 (a
  *              pretrained model that answers like an untrained one after its first update).
- *              JUMP: at least 1.4 x and 6 sigma, held to the end for >= 3 points (4 where only two or
- *              three came before, 1 after a single one, 2 at double and 10 sigma, 1 at five-fold
+ *              JUMP: at least 1.4 x and 6 sigma, held to the end for >= 3 points (4 where only two
+ *              or three came before, 1 after a single one, 2 at double and 10 sigma, 1 at five-fold
  *              and 30 sigma) and all over the limit if fewer than 5, for longer than twice any
  *              spike before, or for >= 20 points if it ended. From a base below 0.1: by 0.5, or
  *              ten-fold for 8 points.

@@ -59,7 +59,8 @@ static const double *near_uniform(double v)
     }
     const double *above = low < sizeof uniform / sizeof *uniform ? &uniform[low].ln : NULL;
     const double *below = low > 0 ? &uniform[low - 1].ln : NULL;
-    const double *best = below == NULL || (above != NULL && *above - v < v - *below) ? above : below;
+    bool up = below == NULL || (above != NULL && *above - v < v - *below);
+    const double *best = up ? above : below;
     return best != NULL && fabs(v - *best) <= 0.01 * *best ? best : NULL;
 }
 

@@ -20,14 +20,6 @@ bool fr_point_parse(fr_sv text, uint64_t dialects, struct fr_point *ret)
         FR_POINT_LINE_MAX) { /* a dumped batch is no metric line, and must not cost like one */
         return false;
     }
-    /* a bar that was redrawn in place: the last state counts */
-    while (text.n != 0 && (text.p[text.n - 1] == '\r' || text.p[text.n - 1] == '\n')) {
-        text.n--;
-    }
-    const char *cr = text.n != 0 ? memrchr(text.p, '\r', text.n) : NULL;
-    if (cr != NULL) {
-        text = fr_sv_range(cr + 1, text.p + text.n);
-    }
     for (uint64_t left = dialects; left != 0; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctzll(left);
         if (i >= fr_dialects_count) {

@@ -104,6 +104,7 @@ static bool is_source_line(const char *p, const char *e)
 
 static bool parse(fr_sv text, struct fr_point *ret)
 {
+    text = fr_last_redraw(text);
     const char *p = text.p, *e = text.p + text.n;
     uint32_t losses = 1u << FR_METRIC_LOSS | 1u << FR_METRIC_EVAL_LOSS | 1u << FR_METRIC_AUX_LOSS;
     if (text.n < 6 || is_source_line(p, e)) {
@@ -115,6 +116,9 @@ static bool parse(fr_sv text, struct fr_point *ret)
     }
     if ((ret->present & losses) == 0 || (ret->flags & FR_POINT_SUMMARY) != 0) {
         return false;
+    }
+    if (ret->step < 0 && fr_bar_ratio(p, e, &ret->step, &ret->max_step)) {
+        ret->flags |= FR_POINT_BAR;
     }
     if (ret->step < 0) {
         find_step(p, e, ret);
@@ -156,6 +160,8 @@ static const struct fr_dialect_sample samples[] = {
     {"training stopped with a loss 3 times", ""},
     {"ValueError: loss: expected a tensor", ""},
     {"packet loss: high", ""},
+    {"Steps:  10%|#         | 30/300 [01:00<09:00,  2.0s/it, loss=0.125, lr=1e-5]",
+     "step=30 max=300 loss=0.125 lr=1e-05 bar"},
     {"    running_loss = 0.0", ""},
     {"[rank3]:     total_loss = 0.0", ""},
     {"loss = 0", ""},

@@ -8,6 +8,7 @@
 
 static bool parse(fr_sv text, struct fr_point *ret)
 {
+    text = fr_last_redraw(text);
     const char *p = text.p, *e = text.p + text.n;
     const char *dash = FR_SEEK(p, e, " - ");
     if (dash == NULL || FR_SEEK(dash, e, "loss: ") == NULL) {

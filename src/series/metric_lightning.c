@@ -56,6 +56,7 @@ static bool parse_bar(const char *p, const char *e, struct fr_point *ret)
 
 static bool parse(fr_sv text, struct fr_point *ret)
 {
+    text = fr_last_redraw(text);
     const char *e = text.p + text.n, *p = FR_SEEK(text.p, e, "Training epoch ");
     double v;
     if (p == NULL) {

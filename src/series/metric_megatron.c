@@ -69,8 +69,7 @@ static void other_column(const char *p, const char *e, struct fr_point *ret)
     }
 }
 
-/* The column [p, e) between two bars. `end` is the line's: numbers are read faster with room
- * behind them. */
+/* The column [p, e) between two bars, or behind the last one, where e is the line's end. */
 static void column(const char *p, const char *e, const char *end, struct fr_point *ret)
 {
     p += p < e && *p == ' ';
@@ -89,7 +88,7 @@ static void column(const char *p, const char *e, const char *end, struct fr_poin
     double v;
     if (e - q >= 2 && *q == '0' && q[1] == ' ') { /* the usual count */
         v = 0;
-    } else if (q >= e || !fr_num(&q, end, &v)) {
+    } else if (q >= e || !((e < end && fr_num_short(&q, e, false, &v)) || fr_num(&q, end, &v))) {
         return;
     }
     if (k.metric == FR_METRIC_COUNT_) {

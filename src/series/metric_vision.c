@@ -124,6 +124,7 @@ const struct fr_dialect fr_dialect_vision = {
  * with a '.' (or nan) behind the memory. */
 static bool parse_ultralytics(fr_sv text, struct fr_point *ret)
 {
+    text = fr_last_redraw(text);
     const char *p = fr_skip_space(text.p, text.p + text.n),
                *e = FR_SEEK(p, text.p + text.n, ": 100%|");
     int64_t epoch, of;

@@ -65,7 +65,9 @@ static inline const char *fr_skip_pad(const char *p, const char *e)
 /* Plain decimals of at most 18 digits before an 'e'. Digit by digit: columns of a log keep their
  * width, so the branches are foreseen, and a value does not wait for the length of the one
  * before as it would with a word-wise parser. */
-static inline bool fr_num_short(const char **p, const char *e, double *ret)
+/* bounded false: the caller knows that a byte that is no part of a number stands before e, so no
+ * digit need be checked against it. */
+static inline bool fr_num_short(const char **p, const char *e, bool bounded, double *ret)
 {
     const char *q = *p, *stop = e - *p > 19 ? *p + 19 : e;
     bool minus = *q == '-';
@@ -73,7 +75,7 @@ static inline bool fr_num_short(const char **p, const char *e, double *ret)
     uint64_t m = 0;
     unsigned c;
     const char *first = q;
-    for (; q < stop && (c = (unsigned char)*q - (unsigned)'0') < 10; q++) {
+    for (; (!bounded || q < stop) && (c = (unsigned char)*q - (unsigned)'0') < 10; q++) {
         m = m * 10 + c;
     }
     if (q == first || q >= stop) {
@@ -82,12 +84,12 @@ static inline bool fr_num_short(const char **p, const char *e, double *ret)
     int ten = 0;
     if (*q == '.') {
         const char *part = ++q;
-        for (; q < stop && (c = (unsigned char)*q - (unsigned)'0') < 10; q++) {
+        for (; (!bounded || q < stop) && (c = (unsigned char)*q - (unsigned)'0') < 10; q++) {
             m = m * 10 + c;
         }
         ten = (int)(part - q);
     }
-    if (q >= stop || e - q < 5 || m >= (uint64_t)1 << 53) {
+    if (q >= stop || (bounded && e - q < 5) || m >= (uint64_t)1 << 53) {
         return false;
     }
     if ((*q | 0x20) == 'e') {
@@ -113,7 +115,7 @@ bool fr_num_long(const char **p, const char *e, double *ret);
 /* The number at *p. On success *p moves past it; on failure nothing changes. */
 static inline bool fr_num(const char **p, const char *e, double *ret)
 {
-    if (e - *p >= 6 && fr_num_short(p, e, ret)) {
+    if (e - *p >= 6 && fr_num_short(p, e, true, ret)) {
         return true;
     }
     return fr_num_long(p, e, ret);

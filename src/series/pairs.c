@@ -173,13 +173,22 @@ unsigned fr_pairs(const char *p, const char *e, struct fr_point *ret)
                 continue;
             }
         }
-        if (fr_pair_value(&q, e, &v)) {
+        if (fr_pair_value(&q, e, &v) && !(k.role == FR_MKEY_STEP && q < e && *q == '%')) {
             put(ret, k, in_seconds(k, q, e, v));
             s = q - 1;
             n++;
         }
     }
     return n;
+}
+
+fr_sv fr_last_redraw(fr_sv text)
+{
+    while (text.n != 0 && (text.p[text.n - 1] == '\r' || text.p[text.n - 1] == '\n')) {
+        text.n--;
+    }
+    const char *cr = text.n != 0 ? memrchr(text.p, '\r', text.n) : NULL;
+    return cr != NULL ? fr_sv_range(cr + 1, text.p + text.n) : text;
 }
 
 bool fr_word_number(const char *p, const char *e, const char *word, int64_t *ret_at,
@@ -199,7 +208,7 @@ bool fr_word_number(const char *p, const char *e, const char *word, int64_t *ret
             r++;
         }
         if (fr_num_ratio(&r, e, ret_at, ret_of) || fr_num_int(&r, e, ret_at)) {
-            return r == e || !isalnum((unsigned char)*r);
+            return r == e || (!isalnum((unsigned char)*r) && *r != '%');
         }
     }
     return false;

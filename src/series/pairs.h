@@ -7,6 +7,9 @@
 
 #include "series/keys.h"
 
+/* A bar that was redrawn in place: its last state, where the reader has not cut at '\r' already. */
+fr_sv fr_last_redraw(fr_sv text);
+
 /* Puts every known pair of [p, e) into the point; returns how many. A name that ends in "loss"
  * and is not known is an evaluation loss when it says so, else an auxiliary one (of several, a
  * non-finite one is kept). */
