@@ -174,7 +174,7 @@ void fr_pace_close(struct fr_series *s, struct fr_lane *l, bool at_end)
     }
     if (!at_end) {
         c->creep_dead = true;
-        if (c->keep_n >= WARM) {
+        if (n >= 8 && c->keep_n >= WARM) { /* a long streak: the limit may be out of date */
             learn(c, l->n_good);
         }
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keras bars, old and new: " 3/234 [....] - ETA: 33:37 - loss: 44.5 - mse: 1.5" and
- * " 9/938 ━━━━ 3s 1ms/step - accuracy: 0.85 - loss: 0.43". Redrawn in place; the loss is the mean of the epoch
- * so far, so a NaN stays to its end. */
+ * " 9/938 ━━━━ 3s 1ms/step - accuracy: 0.85 - loss: 0.43". Redrawn in
+ * place; the loss is the mean of the epoch so far, so a NaN stays to its end. */
 #include "series/num.h"
 #include "series/pairs.h"
 #include "series/series.h"

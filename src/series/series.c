@@ -63,7 +63,7 @@ void fr_series_free(struct fr_series **sp)
 
 static bool same_name(fr_sv a, fr_sv b)
 {
-    return fr_sv_eq(fr_sv_head(a, 64), fr_sv_head(b, 64));
+    return (a.n | b.n) == 0 || fr_sv_eq(fr_sv_head(a, 64), fr_sv_head(b, 64));
 }
 
 static bool same_speaker(const struct fr_who *a, const struct fr_who *b)
