@@ -4,6 +4,26 @@
  * "(EngineCore pid=5) ", "(APIServer pid=5) ". */
 #include "format/dialect.h"
 
+/* vLLM's "Worker_TP3", "Worker_TP2_EP2", "VllmWorker-2": its number is the rank as long as nothing
+ * else is parallel; with a pipeline or data part in the name it is one of a group. */
+static void take_worker(struct fr_record *rec, fr_sv name)
+{
+    int32_t index = -1, expert = -1;
+    fr_sv at = name;
+    if (fr_lex_lit(&at, "VllmWorker-") && fr_lex_index(&at, &index) && at.n == 0) {
+        rec->who.rank = index;
+        return;
+    }
+    at = name;
+    if (!fr_lex_lit(&at, "Worker_TP") || !fr_lex_index(&at, &index)) {
+        return;
+    }
+    (void)(fr_lex_lit(&at, "_EP") && fr_lex_index(&at, &expert));
+    if (at.n == 0) {
+        rec->who.rank = index;
+    }
+}
+
 /* One "key=value" or a bare word. */
 static void take_field(struct fr_record *rec, fr_sv field, bool first)
 {
@@ -52,11 +72,8 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
         if (!fr_lex_token(&inside, &field)) {
             break;
         }
-        int32_t index = -1;
-        fr_sv worker = field;
-        if (first && fr_lex_lit(&worker, "Worker_TP") && fr_lex_index(&worker, &index) &&
-            worker.n == 0) {
-            rec->who.pg_rank = index; /* vLLM: a rank of the tensor-parallel group */
+        if (first) {
+            take_worker(rec, field);
         }
         take_field(rec, fr_sv_ends(field, FR_SV(",")) ? fr_sv_head(field, field.n - 1) : field,
                    first);
@@ -74,7 +91,11 @@ static const struct fr_format_sample samples[] = {
     {"(EngineCore pid=548)   File \"core.py\", line 2, in f",
      "pid=548 role=EngineCore rank=- text=\"  File \\\"core.py\\\", line 2, in f\""},
     {"(Worker_TP3 pid=59146) INFO 08-14 09:51:07 [a.py:170] x",
-     "pid=59146 role=Worker_TP3 pg_rank=3 rank=-"},
+     "pid=59146 role=Worker_TP3 rank=3"},
+    {"(Worker_TP2_EP2 pid=59146) x", "role=Worker_TP2_EP2 rank=2"},
+    {"(Worker_PP0_TP1 pid=59146) x", "role=Worker_PP0_TP1 rank=- pg_rank=-"},
+    {"(Worker_DP1_TP1 pid=59146) x", "role=Worker_DP1_TP1 rank=-"},
+    {"(VllmWorker-2 pid=155) x", "role=VllmWorker-2 pid=155 rank=2"},
     {"(raylet, ip=10.0.0.3) Spilled 12 MiB", "node=10.0.0.3 role=raylet text=\"Spilled 12 MiB\""},
     {"(pid=771) hello", "pid=771 text=hello"},
     {"(func pid=1) again [repeated 7x across cluster]", "pid=1 repeated=1 text=again"},

@@ -6,23 +6,6 @@
 
 #define NUM(key, lit) fr_draft_num_after(d, (key), text, FR_SV(lit))
 
-/* "rank 3/8 pid 4242 ready on node-a" */
-static bool rank_of(struct fr_draft *d, fr_sv text)
-{
-    fr_sv at, node;
-    int32_t rank = -1, world = -1;
-    if (!fr_lex_find(text, "rank ", &at) || !fr_lex_index(&at, &rank) || !fr_lex_char(&at, '/') ||
-        !fr_lex_index(&at, &world) || rank >= world || !NUM(FR_KEY_PID, " pid ")) {
-        return false;
-    }
-    fr_draft_num(d, FR_KEY_RANK, rank, FR_SV_NONE);
-    fr_draft_num(d, FR_KEY_WORLD, world, FR_SV_NONE);
-    if (fr_lex_find(at, " on ", &at) && fr_lex_name(&at, &node)) {
-        fr_draft_text(d, FR_KEY_NODE, node);
-    }
-    return true;
-}
-
 static bool store_barrier(struct fr_draft *d, fr_sv text)
 {
     if (NUM(FR_KEY_RANK, "to store for rank: ")) {
@@ -111,36 +94,14 @@ static bool tables(struct fr_draft *d, fr_sv text)
     if (fr_sv_starts(text, FR_SV("Local process index: "))) {
         return NUM(FR_KEY_LOCAL_RANK, "Local process index: ");
     }
-    if (fr_sv_starts(text, FR_SV("Num processes: "))) {
-        return NUM(FR_KEY_WORLD, "Num processes: ");
-    }
-    return NUM(FR_KEY_WORLD, "using world size: ");
-}
-
-/* "RANK=3 LOCAL_RANK=3 WORLD_SIZE=8", "RANK: 3, WORLD_SIZE: 8": all of it, as printed by many start
- * scripts */
-static bool environment(struct fr_draft *d, fr_sv text)
-{
-    size_t rank = fr_sv_find(text, FR_SV("RANK"));
-    if (rank == FR_NPOS || !fr_sv_has(text, FR_SV("WORLD_SIZE"))) {
-        return false;
-    }
-    if (!NUM(FR_KEY_WORLD, "WORLD_SIZE=") && !NUM(FR_KEY_WORLD, "WORLD_SIZE: ")) {
-        return false;
-    }
-    (void)(NUM(FR_KEY_LOCAL_RANK, "LOCAL_RANK=") || NUM(FR_KEY_LOCAL_RANK, "LOCAL_RANK: "));
-    if (fr_sv_starts(text, FR_SV("RANK"))) {
-        return NUM(FR_KEY_RANK, "RANK=") || NUM(FR_KEY_RANK, "RANK: ") || d->n_caps > 1;
-    }
-    return NUM(FR_KEY_RANK, " RANK=") || NUM(FR_KEY_RANK, " RANK: ") ||
-           NUM(FR_KEY_RANK, ",RANK=") || d->n_caps > 1;
+    return fr_sv_starts(text, FR_SV("Num processes: ")) && NUM(FR_KEY_WORLD, "Num processes: ");
 }
 
 static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
                  int max)
 {
     static bool (*const readers[])(struct fr_draft *, fr_sv) = {
-        rank_of, store_barrier, gloo_mesh, lightning, init_line, vllm, tables, environment};
+        store_barrier, gloo_mesh, lightning, init_line, vllm, tables};
     (void)ctx;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
         struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_IDENTITY);
@@ -151,8 +112,7 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
     return 0;
 }
 
-static const char *const literals[] = {" pid ",
-                                       "store_based_barrier_key:",
+static const char *const literals[] = {"store_based_barrier_key:",
                                        " is connected to ",
                                        "GLOBAL_RANK: ",
                                        "distributed init (rank ",
@@ -163,13 +123,9 @@ static const char *const literals[] = {" pid ",
                                        "Process index: ",
                                        "process index: ",
                                        "Num processes: ",
-                                       "using world size: ",
-                                       "WORLD_SIZE",
                                        NULL};
 
 static const struct fr_format_sample samples[] = {
-    {"2026-11-30 15:06:06,689 INFO [fit] rank 3/8 pid 4242 ready on node-a",
-     "fact=identity rank=3 world=8 pid=4242 node=node-a"},
     {"INFO:torch.distributed.distributed_c10d:Added key: store_based_barrier_key:1 to store for "
      "rank: 3",
      "fact=identity rank=3"},
@@ -193,8 +149,6 @@ static const struct fr_format_sample samples[] = {
     {"INFO 01-02 03:04:05 [parallel_state.py:1165] world_size=4 rank=2 local_rank=1 "
      "distributed_init_method=tcp://x backend=nccl",
      "fact=identity rank=2 world=4 local_rank=1"},
-    {"RANK=9 LOCAL_RANK=1 WORLD_SIZE=16", "fact=identity rank=9 local_rank=1 world=16"},
-    {"using world size: 64, data-parallel size: 8", "fact=identity world=64"},
     {"a process with pid 44 started", ""},
     {NULL, NULL}};
 

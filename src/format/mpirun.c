@@ -50,6 +50,9 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
         return false;
     }
     rec->who.task = rank;
+    if (rec->who.rank < 0) {
+        rec->who.rank = rank; /* of MPI_COMM_WORLD */
+    }
     rec->text = at;
     return true;
 }
@@ -128,7 +131,7 @@ static const char *const literals[] = {"noticed that process rank ", "Process na
 
 static const struct fr_format_sample samples[] = {
     {"[1,3]<stderr>:Traceback (most recent call last):",
-     "task=3 rank=- text=\"Traceback (most recent call last):\""},
+     "task=3 rank=3 text=\"Traceback (most recent call last):\""},
     {"[5]<stderr>:Killed", "task=5 text=Killed"},
     {"Tue Nov 25 12:34:56 2025[1,0]<stdout>:hello", "task=0 text=hello outer=2025-11-25T12:34:56"},
     {"mpirun noticed that process rank 7 with PID 4242 on node gpu-3 exited on signal 9 (Killed).",

@@ -65,9 +65,43 @@ static bool peel_words(struct fr_record *rec)
     return true;
 }
 
+/* "Rank 1: text", "rank=1 text", "rank: 1 text" right behind the header of a logging line: its
+ * speaker. What goes on with a size or says nothing more is a sentence about ranks. */
+static bool peel_speaker(struct fr_record *rec)
+{
+    static const char *const sentences[] = {"world", "WORLD", "local",     "of ", "is ",
+                                            "has ",  "pid",   "Completed", NULL};
+    fr_sv at = rec->text;
+    int32_t rank = -1;
+    if (rec->level == FR_LEVEL_NONE || rec->who.rank >= 0 || rec->is_kernel) {
+        return false;
+    }
+    bool keyed = fr_lex_lit(&at, "rank=") || fr_lex_lit(&at, "rank: ");
+    if ((!keyed && !fr_lex_lit(&at, "rank ") && !fr_lex_lit(&at, "Rank ") &&
+         !fr_lex_lit(&at, "RANK ")) ||
+        !fr_lex_index(&at, &rank)) {
+        return false;
+    }
+    bool ended = fr_lex_char(&at, ':') || fr_lex_lit(&at, " |") || fr_lex_lit(&at, " -") || keyed;
+    if (!ended || fr_lex_peek(at, 0) != ' ' || at.n < 3) {
+        return false;
+    }
+    for (const char *const *w = sentences; *w != NULL; w++) {
+        if (fr_sv_starts(fr_sv_skip(at, 1), fr_sv_z(*w))) {
+            return false;
+        }
+    }
+    rec->who.rank = rank;
+    fr_rec_move(rec, at);
+    return true;
+}
+
 static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 {
     (void)ctx;
+    if (rec->text.p[0] != '[') {
+        return (rec->text.p[0] | 0x20) == 'r' && peel_speaker(rec);
+    }
     if (fr_sv_starts(rec->text, FR_SV("[rank")) && fr_is_digit(fr_lex_peek(rec->text, 5))) {
         return peel_tag(rec);
     }
@@ -87,11 +121,17 @@ static const struct fr_format_sample samples[] = {
     {"[RANK 1] loading", "rank=1 text=loading"},
     {"[rank: 5] Received SIGTERM: 15", "rank=5 text=\"Received SIGTERM: 15\""},
     {"[Rank 5] Some NCCL operations have failed", "rank=- pg_rank=5"},
+    {"2025-01-02 03:04:05,678 - train - INFO - Rank 1: epoch 3", "rank=1 text=\"epoch 3\""},
+    {"INFO:train:rank=2 step=10 loss=1.5", "rank=2 text=\"step=10 loss=1.5\""},
+    {"2025-01-02 03:04:05 [INFO] [rank 1] epoch 3", "rank=1 text=\"epoch 3\""},
+    {"INFO:train:rank=2 world_size=4", "rank=- text=\"rank=2 world_size=4\""},
+    {"INFO:train:Rank 5 is ready", "rank=- text=\"Rank 5 is ready\""},
+    {"rank 1: no header", "rank=- text=\"rank 1: no header\""},
     {"[ranked] list", "rank=-"},
     {NULL, NULL}};
 
 const struct fr_format fr_format_rank_tag = {.name = "rank_tag",
                                              .summary =
-                                                 "[rank3]: (global rank), [RANK 3], [rank: 3]",
+                                                 "[rank3]: (global rank), [RANK 3], Rank 3:",
                                              .peel = peel,
                                              .samples = samples};

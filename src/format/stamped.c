@@ -194,14 +194,40 @@ static bool take_olmo(struct fr_record *rec, fr_sv *s)
     return true;
 }
 
-static bool take_stamp(const struct fr_peel_ctx *ctx, fr_sv *s, struct fr_when *when)
+/* SGLang: "[2025-05-20 06:06:06 DP0 TP3 EP3] ": the tensor-parallel index is the rank where nothing
+ * else splits the processes; under data-parallel attention (an expert index beside it) it is too.
+ */
+static void take_parallel(struct fr_record *rec, fr_sv names)
+{
+    fr_sv name;
+    int32_t tensor = -1;
+    bool data = false, pipeline = false, expert = false;
+    while (fr_lex_spaces(&names), fr_lex_token(&names, &name)) {
+        int32_t index = -1;
+        fr_sv number = fr_sv_skip(name, 2);
+        if (!fr_lex_index(&number, &index) || number.n != 0) {
+            return;
+        }
+        if (fr_sv_starts(name, FR_SV("TP"))) {
+            tensor = index;
+        }
+        data = data || fr_sv_starts(name, FR_SV("DP"));
+        pipeline = pipeline || fr_sv_starts(name, FR_SV("PP"));
+        expert = expert || fr_sv_starts(name, FR_SV("EP"));
+    }
+    if (tensor >= 0 && !pipeline && (!data || expert)) {
+        rec->who.rank = tensor;
+    }
+}
+
+static bool take_stamp(const struct fr_peel_ctx *ctx, struct fr_record *rec, fr_sv *s,
+                       struct fr_when *when)
 {
     fr_sv at = *s;
     if (!fr_lex_char(&at, '[')) {
         return fr_stamp_iso(s, when) || fr_stamp_month_day(s, ctx->year, when);
     }
-    fr_sv ignored;
-    fr_sv level_first = at;
+    fr_sv rest = FR_SV_NONE, level_first = at;
     if (fr_level_take(&level_first) != FR_LEVEL_NONE && fr_lex_char(&level_first, '|')) {
         return false; /* "[INFO|date] " is leveled's */
     }
@@ -209,9 +235,10 @@ static bool take_stamp(const struct fr_peel_ctx *ctx, fr_sv *s, struct fr_when *
         return false;
     }
     if (at.n == 0 || at.p[0] == ']' ? !fr_lex_char(&at, ']')
-                                    : !(fr_lex_until(&at, ']', &ignored) && ignored.n < 40)) {
+                                    : !(fr_lex_until(&at, ']', &rest) && rest.n < 40)) {
         return false;
     }
+    take_parallel(rec, rest);
     *s = at;
     return true;
 }
@@ -226,7 +253,7 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
             return false;
         }
     }
-    if (!take_stamp(ctx, &at, &when)) {
+    if (!take_stamp(ctx, rec, &at, &when)) {
         return false;
     }
     rec->when = when;
@@ -266,6 +293,9 @@ static const struct fr_format_sample samples[] = {
     {"[2024-05-01T10:00:00.123] error: slurm_receive_msg", "level=error text=slurm_receive_msg"},
     {"[2026-01-01 00:00:00,000][__main__][INFO] - hydra says", "level=info text=\"hydra says\""},
     {"2023-03-22 09:52:39 iter 2920: loss 3.9883", "text=\"iter 2920: loss 3.9883\""},
+    {"[2025-05-20 06:06:06 TP3] Load weight begin", "rank=3 text=\"Load weight begin\""},
+    {"[2025-05-20 06:06:06 DP0 TP3 EP3] x", "rank=3 text=x"},
+    {"[2025-05-20 06:06:06 PP1 TP0] x", "rank=- text=x"},
     {"[1][200/735] text", "time=-"},
     {"1234-56-78 text", "time=-"},
     {NULL, NULL}};

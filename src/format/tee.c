@@ -27,6 +27,9 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
         return false;
     }
     rec->who.local_rank = local;
+    if (rec->who.rank >= 0 && rec->who.rank == rec->who.task) {
+        rec->who.rank = -1; /* mpirun started launchers, not ranks */
+    }
     if (!fr_sv_eq(role, FR_SV("default"))) {
         rec->who.role = role;
     }
@@ -42,6 +45,7 @@ static const struct fr_format_sample samples[] = {
     {"[trainer2|5]:loading shards", "local_rank=5 role=trainer text=\"loading shards\""},
     {"[actor12]:W1130 08:01:02.003000 991 torch/x.py:4] hm",
      "local_rank=12 role=actor level=warn pid=991 text=hm"},
+    {"[1,2]<stdout>:[default3]:x", "task=2 local_rank=3 rank=- text=x"},
     {"[default]: text", "rank=- local_rank=-"},
     {NULL, NULL}};
 

@@ -99,7 +99,7 @@ T_TEST(prefixes_stack)
     r = peel("0: [1,3]<stderr>:gpu-1:811:902 [5] NCCL INFO Bootstrap : Using eth0:10.2.0.5<0>");
     T_EQ_INT(r.who.task, 3);
     T_EQ_INT(r.who.gpu, 5);
-    T_EQ_INT(r.who.rank, -1);
+    T_EQ_INT(r.who.rank, 3);
     T_EQ_SV(r.text, FR_SV("Bootstrap : Using eth0:10.2.0.5<0>"));
 }
 
