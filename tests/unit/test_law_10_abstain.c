@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Law 10: abstain well. "Cannot tell" is an answer with what to collect; a healthy run is healthy, whatever words are in it. */
+#include "law_lines.h"
+
+T_TEST(healthy_runs)
+{
+    static const struct logs_case rows[] = {
+        {.name = "alarming words in names, arguments and messages",
+         .files = {{"fit.log", "2026-03-09 10:00:01,000 INFO [fit] dataset=error-reports-v3 task=crash_prediction on_error=raise nan_filter=True\n"
+                    "2026-03-09 10:00:02,000 INFO [fit] resuming run fatal-attraction-7 with timeout=600, kill_grace=30\n" STEPS
+                    "2026-03-09 10:04:30,000 WARNING [fit] 0 errors, 0 failures, 0 NaN batches in the last epoch\n"
+                    "2026-03-09 10:04:31,000 INFO [fit] out-of-memory handler installed\n"
+                    "2026-03-09 10:04:32,000 INFO [fit] finished after 40 steps\n"}},
+         .want = {"healthy"}},
+        {.name = "samples that talk of tracebacks",
+         .files = {{"fit.log", STEPS "2026-03-09 10:04:30,000 INFO [fit] sample: 'Q: what does \"Segmentation fault (core dumped)\" mean? A: ...'\n"
+                    "2026-03-09 10:04:32,000 INFO [fit] finished after 40 steps\n"}},
+         .want = {"healthy"}, .waits = "a sample text that quotes the words of a crash is taken for one"},
+        {.name = "a warning at the exit",
+         .files = {{"rank0.log", I_AM("0", "1", "900", "gn11") STEPS "2026-03-09 10:04:32,000 INFO [fit] finished after 40 steps\n"
+                    "[rank0]:[W309 10:04:33.120501112 ProcessGroupNCCL.cpp:1496] Warning: WARNING: destroy_process_group() was not called before program exit, "
+                    "which can leak resources.\n"}},
+         .want = {"healthy"}},
+        {.name = "two ranks that finish",
+         .files = {{"rank0.log", I_AM("0", "2", "900", "gn11") STEPS "2026-03-09 10:04:32,000 INFO [fit] finished after 40 steps\n"},
+                   {"rank1.log", I_AM("1", "2", "901", "gn11") STEPS "2026-03-09 10:04:32,000 INFO [fit] finished after 40 steps\n"}},
+         .want = {"healthy"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(what_cannot_be_told)
+{
+    static const struct logs_case rows[] = {
+        {.name = "a launcher's footer alone",
+         .files = {{"console.log", FAILED("1", "0", "900") TABLE_HEAD "  <NO_OTHER_FAILURES>\n" TABLE_ROOT ROW("0", "10:05:03", "gn11", "0", "0", "1", "900", "") TABLE_END}},
+         .want = {"inconclusive", "torchrun-child-failed *", "!* rank *"}},
+        {.name = "everybody was told to stop, and nobody says why",
+         .files = {{"console.log", I_AM("0", "2", "900", "gn11") I_AM("1", "2", "901", "gn11") STEPS
+                    "W0309 10:05:02.118000 771 torch/distributed/elastic/agent/server/api.py:719] Received Signals.SIGTERM death signal, shutting down workers\n"
+                    STOP("900") STOP("901")}},
+         .want = {"inconclusive", "torchrun-sigterm-cascade *", "!* rank *"}},
+        {.name = "nothing was printed",
+         .files = {{"fit.log", ""}},
+         .want = {"inconclusive", "error: nothing could be read*"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(what_abstaining_says)
+{
+    struct logs l;
+    logs_begin(&l);
+    logs_add(&l, "rank0.log", I_AM("0", "8", "900", "gn11") STEPS TIMED_OUT("0", "10:14:30", "412"));
+    logs_answer(&l);
+    const struct fr_incident *in = logs_incident(&l, 0);
+    T_OK(in != NULL && in->initiator.ranks.n == 0);
+    T_OK(in != NULL && in->collect_next.n >= 1 && in->collect_next.n <= 3);
+    T_OK(in != NULL && in->band == FR_BAND_POSSIBLE);
+    logs_end(&l);
+}
+
+T_TEST(a_healthy_run_says_what_was_checked)
+{
+    struct logs l;
+    logs_begin(&l);
+    logs_add(&l, "fit.log", STEPS "2026-03-09 10:04:32,000 INFO [fit] finished after 40 steps\n");
+    T_EQ_STR(logs_answer(&l), "healthy");
+    T_OK(l.report != NULL && l.report->checked.n != 0 && l.report->incidents.n == 0);
+    logs_end(&l);
+}
+
+int main(void)
+{
+    return t_run();
+}

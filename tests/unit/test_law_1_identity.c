@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Law 1: identity before blame. A number in brackets is a rank only where something proves it. */
+#include "law_lines.h"
+
+#define MAP_OF_TWO_NODES                                                                                              \
+    "[default0]:" NCCL_INIT("gn11", "7001", "0", "8", "16", "1b000") "[default1]:" NCCL_INIT("gn11", "7002", "1", "9", "16", "43000") \
+    "[default2]:" NCCL_INIT("gn11", "7003", "2", "10", "16", "9b000") "[default3]:" NCCL_INIT("gn11", "7004", "3", "11", "16", "c3000")
+
+T_TEST(a_bracketed_number_is_no_rank)
+{
+    static const struct logs_case rows[] = {
+        {.name = "a tee prefix of a node among others names a local rank",
+         .files = {{"console.log", "[default1]:using world size: 16, data-parallel size: 16\n" OOM("[default3]:")}},
+         .want = {"cuda-oom unknown"}},
+        {.name = "with a map of pids and devices the same prefix names rank 11",
+         .files = {{"console.log", MAP_OF_TWO_NODES OOM("[default3]:")}},
+         .want = {"cuda-oom rank 11"}},
+        {.name = "on a host that holds the whole world the local rank is the rank",
+         .files = {{"console.log", "[default0]:" I_AM("0", "4", "7001", "gn11") "[default1]:" I_AM("1", "4", "7002", "gn11")
+                    "[default2]:" I_AM("2", "4", "7003", "gn11") "[default3]:" I_AM("3", "4", "7004", "gn11") OOM("[default3]:")}},
+         .want = {"cuda-oom rank 3"}},
+        {.name = "an inner [rank11]: is the rank, the outer [default3]: is not",
+         .files = {{"console.log", KEY_ERROR("[default3]:[rank11]: ")}},
+         .want = {"python-exception rank 11"}},
+        {.name = "a task label of one launcher per node is the node's number",
+         .files = {{"slurm-88.out", "0: using world size: 32, data-parallel size: 32\n" OOM("3: [default5]:")}},
+         .want = {"cuda-oom unknown"}},
+        {.name = "NCCL's device in brackets is no rank",
+         .files = {{"console.log", "using world size: 16, data-parallel size: 16\n\n"
+                    "gn11:7004:7310 [3] misc/strongstream.cc:395 NCCL WARN Cuda failure 700 'an illegal memory access was encountered'\n"}},
+         .want = {"* unknown"}},
+        {.name = "the pid of that NCCL line is one, once an init line has said so",
+         .files = {{"console.log", MAP_OF_TWO_NODES "\n"
+                    "gn11:7004:7310 [3] misc/strongstream.cc:395 NCCL WARN Cuda failure 700 'an illegal memory access was encountered'\n"}},
+         .want = {"cuda-illegal-memory-access rank 11"}},
+        {.name = "a GPU index in an error text is no rank",
+         .files = {{"console.log", "using world size: 16, data-parallel size: 16\n"
+                    TRACE("", "blocks.py", "214", "forward", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 5 has a "
+                          "total capacity of 79.11 GiB of which 1.06 GiB is free.")}},
+         .want = {"cuda-oom unknown"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(a_pid_is_a_rank_on_its_own_host_only)
+{
+    static const struct logs_case rows[] = {
+        {.name = "one pid on two hosts: the kernel log's host decides",
+         .files = {{"rank1.log", I_AM("1", "4", "4242", "gn11")}, {"rank3.log", I_AM("3", "4", "4242", "gn12")},
+                   {"rank0.log", I_AM("0", "4", "4241", "gn11")}, {"rank2.log", I_AM("2", "4", "4241", "gn12")},
+                   {"kern.log", OOM_KILL("gn12", "10:03:11", "4242", "python3")}},
+         .want = {"host-oom-killer rank 3", "cgroup-oom rank 3"}},
+        {.name = "one pid on two hosts and a kernel log of neither: nobody is named",
+         .files = {{"rank1.log", I_AM("1", "4", "4242", "gn11")}, {"rank3.log", I_AM("3", "4", "4242", "gn12")},
+                   {"rank0.log", I_AM("0", "4", "4241", "gn11")}, {"rank2.log", I_AM("2", "4", "4241", "gn12")},
+                   {"dmesg.txt", "[ 4502.694381] Memory cgroup out of memory: Killed process 4242 (python3) total-vm:3149468kB, "
+                                 "anon-rss:164992kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:1372kB oom_score_adj:0\n"}},
+         .want = {"!* rank 1", "!* rank 3", "!* ranks 1,3"}},
+        {.name = "a pid that two ranks claim on one host proves neither",
+         .files = {{"console.log", I_AM("1", "4", "4242", "gn11") I_AM("2", "4", "4242", "gn11")
+                    "E0309 10:05:03.442000 771 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: -11) local_rank: 9 "
+                    "(pid: 4242) of binary: /opt/env/bin/python3\n"}},
+         .want = {"!* rank 1", "!* rank 2", "!* ranks*"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(a_rank_of_a_group_is_no_global_one)
+{
+    struct logs l;
+    logs_begin(&l);
+    logs_add(&l, "rank12.log", I_AM("12", "16", "4212", "gn12") WAITED("12", "10:14:30", "0", "87", "ALLREDUCE", "600029")
+             COUNTED("12", "10:14:30", "13", "EXPERT_PARALLEL_GROUP", "0", "87", "87", "86"));
+    logs_add(&l, "rank0.log", I_AM("0", "16", "4200", "gn11") KEY_ERROR("[rank0]: "));
+    logs_add(&l, "rank1.log", I_AM("1", "16", "4201", "gn11") WAITED("1", "10:14:30", "1", "87", "ALLREDUCE", "600021"));
+    T_EQ_STR(logs_answer(&l), "python-exception rank 0");
+    const struct fr_incident *in = logs_incident(&l, 0);
+    bool has_12 = false, has_0 = false;
+    for (uint32_t i = 0; in != NULL && i < in->collateral.n; i++) {
+        has_12 |= in->collateral.v[i].rank == 12;
+        has_0 |= in->collateral.v[i].rank == 0;
+    }
+    T_OK(has_12); /* "[rank12]: ... Rank 0]" waited */
+    T_OK(!has_0);
+    logs_end(&l);
+}
+
+int main(void)
+{
+    return t_run();
+}

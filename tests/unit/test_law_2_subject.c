@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Law 2: the subject is not the reporter. Who complains about a peer is evidence about the peer. */
+#include "law_lines.h"
+
+T_TEST(a_complaint_is_about_the_peer)
+{
+    static const struct logs_case rows[] = {
+        {.name = "rank 0 alone says that its peer closed: it is not rank 0",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")}},
+         .want = {"!* rank 0"}},
+        {.name = "three complain, the fourth ends in silence",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") STEPS CLOSED_BY_PEER("[rank1]: ", "[10.2.0.5]:14729")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") STEPS},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") STEPS CLOSED_BY_PEER("[rank3]: ", "[10.2.0.5]:14731")}},
+         .want = {"* rank 2"}},
+        {.name = "a monitored barrier names the one that did not come",
+         .files = {{"console.log",
+                    "[rank0]:[E309 10:01:03.381240412 ProcessGroupGloo.cpp:68] [Rank 0]: Rank 1 failed to pass monitoredBarrier in 20000 ms\n"
+                    TRACE("[rank0]: ", "loop.py", "77", "sync_all", "RuntimeError: [Rank 0]: Rank 1 failed to pass monitoredBarrier in 20000 ms\n"
+                          "[rank0]:  Original exception:\n[rank0]: [/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out "
+                          "waiting 20000ms for recv operation to complete")}},
+         .want = {"monitored-barrier-missing-rank rank 1"}},
+        {.name = "a lost connection of NCCL on rank 0 does not blame rank 0",
+         .files = {{"rank0.log", NCCL_INIT("gn11", "900", "0", "0", "4", "1b000") STEPS "\n"
+                    "[2026-03-09 10:04:47] gn11:900:977 [0] misc/socket.cc:915 NCCL WARN socketProgress: Connection closed by remote peer "
+                    "gn12.lab<46212>\n"}},
+         .want = {"!* rank 0"}},
+        {.name = "ranks that ask rank 0 for the id of a communicator and get none",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") TRACE("[rank1]: ", "fit.py", "20", "setup", "torch.distributed.DistBackendError: [1] is setting up NCCL "
+                    "communicator and retrieving ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: "
+                    "wait timeout after 600000ms, keys: /default_pg/0//cuda//0. This may indicate a possible application crash on rank 0 or a network set up issue.")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn11") TRACE("[rank2]: ", "fit.py", "20", "setup", "torch.distributed.DistBackendError: [2] is setting up NCCL "
+                    "communicator and retrieving ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: "
+                    "wait timeout after 600000ms, keys: /default_pg/0//cuda//0. This may indicate a possible application crash on rank 0 or a network set up issue.")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn11") TRACE("[rank3]: ", "fit.py", "20", "setup", "torch.distributed.DistBackendError: [3] is setting up NCCL "
+                    "communicator and retrieving ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: "
+                    "wait timeout after 600000ms, keys: /default_pg/0//cuda//0. This may indicate a possible application crash on rank 0 or a network set up issue.")}},
+         .want = {"* rank 0"}},
+        {.name = "an error of its own is about the reporter",
+         .files = {{"rank0.log", I_AM("0", "2", "900", "gn11") STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")},
+                   {"rank1.log", I_AM("1", "2", "901", "gn12") STEPS KEY_ERROR("[rank1]: ")}},
+         .want = {"python-exception rank 1"}},
+    };
+    LOGS_CASES(rows);
+}
+
+int main(void)
+{
+    return t_run();
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Law 3: causes beat symptoms, and symptoms are backdated. Time-outs, closed connections, SIGTERM after the first death,
+ * destructors and launcher footers never initiate; torchrun's table is evidence of exit codes, not of order. */
+#include "law_lines.h"
+
+T_TEST(causes_beat_symptoms)
+{
+    static const struct logs_case rows[] = {
+        {.name = "three watchdogs printed before the traceback of the fourth",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") STEPS TIMED_OUT("0", "10:14:30", "412")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") STEPS TIMED_OUT("1", "10:14:30", "412")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn11") STEPS "2026-03-09 10:15:10,002 ERROR [fit] giving up\n" KEY_ERROR("[rank2]: ")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn11") STEPS TIMED_OUT("3", "10:14:30", "412")}},
+         .want = {"python-exception rank 2"}},
+        {.name = "the cause stands at the end of one console",
+         .files = {{"console.log", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") I_AM("2", "4", "902", "gn11") I_AM("3", "4", "903", "gn11")
+                    STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727") CLOSED_BY_PEER("[rank1]: ", "[10.2.0.5]:14728")
+                    CLOSED_BY_PEER("[rank3]: ", "[10.2.0.5]:14729") OOM("[rank2]: ")}},
+         .want = {"cuda-oom rank 2"}},
+        {.name = "complaints about the store beside a real exception",
+         .files = {{"rank0.log", I_AM("0", "2", "900", "gn11") STEPS INDEX_ERROR("[rank0]: ")},
+                   {"rank1.log", I_AM("1", "2", "901", "gn12") STEPS
+                    "[rank1]:[W309 10:04:51.402113007 TCPStore.cpp:125] [c10d] recvValue failed on SocketImpl(fd=81, addr=[gn12]:51874, "
+                    "remote=[gn11]:29500): failed to recv, got 0 bytes\n"
+                    "[rank1]:[W309 10:04:52.402113008 ProcessGroupNCCL.cpp:1662] [PG ID 0 PG GUID 0 Rank 1] Failed to check the \"should dump\" flag on "
+                    "TCPStore, (maybe TCPStore server has shut down too early), with error: failed to recv, got 0 bytes\n"}},
+         .want = {"python-exception rank 0"}},
+        {.name = "a destructor's complaint in an earlier file is no cause",
+         .files = {{"rank0.log", I_AM("0", "2", "900", "gn11") STEPS
+                    "Exception ignored in: <function ShardReader.__del__ at 0x7f0c3a1be7a0>\n"
+                    "Traceback (most recent call last):\n"
+                    "  File \"/home/ivo/fit/shards.py\", line 60, in __del__\n"
+                    "    self.pool.close()\n"
+                    "AttributeError: 'NoneType' object has no attribute 'close'\n" CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")},
+                   {"rank1.log", I_AM("1", "2", "901", "gn12") STEPS KEY_ERROR("[rank1]: ")}},
+         .want = {"python-exception rank 1"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(who_was_told_to_stop_did_not_begin)
+{
+    static const struct logs_case rows[] = {
+        {.name = "three ranks stopped with SIGTERM, one failed by itself",
+         .files = {{"console.log", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") I_AM("2", "4", "902", "gn11") I_AM("3", "4", "903", "gn11")
+                    STEPS STOP("900") STOP("901") STOP("902") FAILED("-11", "3", "903")
+                    TABLE_HEAD ROW("1", "10:05:03", "gn11", "0", "0", "-15", "900", " (SIGTERM)") ROW("2", "10:05:03", "gn11", "1", "1", "-15", "901", " (SIGTERM)")
+                    ROW("3", "10:05:03", "gn11", "2", "2", "-15", "902", " (SIGTERM)") TABLE_ROOT ROW("0", "10:05:03", "gn11", "3", "3", "-11", "903", " (SIGSEGV)") TABLE_END}},
+         .want = {"torchrun-sigsegv rank 3", "segfault rank 3"}},
+        {.name = "torchrun's table names the victim as root cause",
+         .files = {{"console.log", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") I_AM("2", "4", "902", "gn11") I_AM("3", "4", "903", "gn11")
+                    STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727") STOP("900") STOP("902") STOP("903") FAILED("-15", "0", "900")
+                    TABLE_HEAD ROW("1", "10:05:03", "gn11", "1", "1", "-9", "901", " (SIGKILL)") TABLE_ROOT
+                    ROW("0", "10:05:01", "gn11", "0", "0", "-15", "900", " (SIGTERM)") TABLE_END}},
+         .want = {"torchrun-sigkill-exit-minus-9 rank 1", "process-killed-sigkill rank 1"}},
+        {.name = "a SIGKILL that the agent sent is no death of its own",
+         .files = {{"console.log", I_AM("0", "2", "900", "gn11") I_AM("1", "2", "901", "gn11") STEPS KEY_ERROR("[rank0]: ") STOP("901")
+                    "W0309 10:05:32.118000 771 torch/distributed/elastic/multiprocessing/api.py:1047] Unable to shutdown process 901 via Signals.SIGTERM, "
+                    "forcefully exiting via Signals.SIGKILL\n" FAILED("1", "0", "900") TABLE_HEAD ROW("1", "10:05:33", "gn11", "1", "1", "-9", "901", " (SIGKILL)")
+                    TABLE_ROOT ROW("0", "10:05:01", "gn11", "0", "0", "1", "900", "") TABLE_END}},
+         .want = {"python-exception rank 0"}},
+        {.name = "aborts of three watchdogs beside the one that was killed",
+         .files = {{"console.log", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") I_AM("2", "4", "902", "gn11") I_AM("3", "4", "903", "gn11")
+                    STEPS TIMED_OUT("0", "10:14:30", "412") TIMED_OUT("1", "10:14:30", "412") TIMED_OUT("3", "10:14:30", "412") TABLE_HEAD
+                    ROW("1", "10:14:31", "gn11", "1", "1", "-6", "901", " (SIGABRT)") ROW("2", "10:14:31", "gn11", "3", "3", "-6", "903", " (SIGABRT)")
+                    ROW("3", "10:14:32", "gn11", "2", "2", "-9", "902", " (SIGKILL)") TABLE_ROOT
+                    ROW("0", "10:14:31", "gn11", "0", "0", "-6", "900", " (SIGABRT)") TABLE_END}},
+         .want = {"torchrun-sigkill-exit-minus-9 rank 2", "process-killed-sigkill rank 2"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(a_time_out_began_when_the_wait_began)
+{
+    struct logs l;
+    logs_begin(&l);
+    logs_add(&l, "rank0.log", I_AM("0", "4", "900", "gn11") STEPS TIMED_OUT("0", "10:14:30", "412"));
+    logs_add(&l, "rank1.log", I_AM("1", "4", "901", "gn11") STEPS TIMED_OUT("1", "10:14:30", "412"));
+    logs_add(&l, "rank2.log", I_AM("2", "4", "902", "gn11") STEPS);
+    logs_add(&l, "rank3.log", I_AM("3", "4", "903", "gn11") STEPS TIMED_OUT("3", "10:14:30", "412"));
+    T_EQ_STR(logs_answer(&l), "rank-stalled rank 2");
+    const struct fr_incident *in = logs_incident(&l, 0);
+    char at[48] = "";
+    if (in != NULL && in->initiator.when.basis != FR_TIME_BASIS_NONE) {
+        fr_time_iso(in->initiator.when.ns, 0, at);
+    }
+    const char *clock = strchr(at, 'T') != NULL ? strchr(at, 'T') : at;
+    /* 600029 ms before 10:14:30, and the fraction is another clock's */
+    LOGS_KNOWN(strcmp(clock, "T10:04:30") == 0 || strcmp(clock, "T10:04:29") == 0, "an initiator known by silence gets the time of the complaint as printed");
+    logs_end(&l);
+}
+
+T_TEST(the_loud_lines_are_told_to_be_no_cause)
+{
+    struct logs l;
+    logs_begin(&l);
+    logs_add(&l, "rank0.log", I_AM("0", "2", "900", "gn11") STEPS TIMED_OUT("0", "10:14:30", "412"));
+    logs_add(&l, "rank1.log", I_AM("1", "2", "901", "gn11") STEPS KEY_ERROR("[rank1]: "));
+    T_EQ_STR(logs_answer(&l), "python-exception rank 1");
+    const struct fr_incident *in = logs_incident(&l, 0);
+    T_OK(in != NULL && in->not_the_cause.n != 0);
+    T_OK(in != NULL && in->collateral.n == 1 && in->collateral.v[0].rank == 0);
+    logs_end(&l);
+}
+
+int main(void)
+{
+    return t_run();
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Law 4: silence is evidence. The rank that does not complain when all others do is the first suspect - where most of the
+ * world can be seen. */
+#include "law_lines.h"
+
+T_TEST(who_does_not_complain)
+{
+    static const struct logs_case rows[] = {
+        {.name = "its log ends where the others wait",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") STEPS TIMED_OUT("0", "10:14:30", "412")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") STEPS TIMED_OUT("1", "10:14:30", "412")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") STEPS},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") STEPS TIMED_OUT("3", "10:14:30", "412")}},
+         .want = {"rank-stalled rank 2"}},
+        {.name = "it has no log at all",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") STEPS TIMED_OUT("0", "10:14:30", "412")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") STEPS TIMED_OUT("2", "10:14:30", "412")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") STEPS TIMED_OUT("3", "10:14:30", "412")}},
+         .want = {"rank-stalled rank 1"}},
+        {.name = "one console for all",
+         .files = {{"console.log", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") I_AM("2", "4", "902", "gn11") I_AM("3", "4", "903", "gn11")
+                    STEPS TIMED_OUT("1", "10:14:30", "412") TIMED_OUT("2", "10:14:30", "412") TIMED_OUT("3", "10:14:30", "412")}},
+         .want = {"rank-stalled rank 0"}},
+        {.name = "nobody complains yet, and one log ends ten minutes before all others",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") STEPS STEP("5", "2.5") STEP("6", "2.4") STEP("7", "2.4") STEP("8", "2.3") STEP("9", "2.3")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") STEPS STEP("5", "2.5") STEP("6", "2.4") STEP("7", "2.4") STEP("8", "2.3") STEP("9", "2.3")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") STEP("1", "2.9") STEP("2", "2.8")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") STEPS STEP("5", "2.5") STEP("6", "2.4") STEP("7", "2.4") STEP("8", "2.3") STEP("9", "2.3")}},
+         .want = {"rank-stalled rank 2"}},
+        {.name = "it only says that another one asked for a dump",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") STEPS TIMED_OUT("0", "10:14:30", "412")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") STEPS TIMED_OUT("1", "10:14:30", "412")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") STEPS TIMED_OUT("2", "10:14:30", "412")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") STEPS
+                    "[rank3]:[E309 10:14:31.120501112 ProcessGroupNCCL.cpp:1682] [PG ID 0 PG GUID 0(default_pg) Rank 3] Observed flight recorder dump signal "
+                    "from another rank via TCPStore.\n"}},
+         .want = {"rank-stalled rank 3"},
+         .waits = "the dump signal of another rank counts as a complaint of its own"},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(partial_logs_accuse_nobody)
+{
+    static const struct logs_case rows[] = {
+        {.name = "two logs of eight ranks",
+         .files = {{"rank0.log", I_AM("0", "8", "900", "gn11") STEPS TIMED_OUT("0", "10:14:30", "412")},
+                   {"rank1.log", I_AM("1", "8", "901", "gn11") STEPS TIMED_OUT("1", "10:14:30", "412")}},
+         .want = {"* unknown"}},
+        {.name = "one log of four, and it waits",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") STEPS TIMED_OUT("0", "10:14:30", "412")}},
+         .want = {"* unknown"}},
+        {.name = "everybody waits: nobody is silent",
+         .files = {{"rank0.log", I_AM("0", "3", "900", "gn11") STEPS TIMED_OUT("0", "10:14:30", "412")},
+                   {"rank1.log", I_AM("1", "3", "901", "gn11") STEPS TIMED_OUT("1", "10:14:30", "412")},
+                   {"rank2.log", I_AM("2", "3", "902", "gn12") STEPS TIMED_OUT("2", "10:14:30", "412")}},
+         .want = {"* unknown"}},
+        {.name = "somebody confessed: the silent one is not asked",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") STEPS TIMED_OUT("0", "10:14:30", "412")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") STEPS KEY_ERROR("[rank1]: ")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") STEPS},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") STEPS TIMED_OUT("3", "10:14:30", "412")}},
+         .want = {"python-exception rank 1"}},
+        {.name = "logs that end within seconds of each other say nothing",
+         .files = {{"rank0.log", I_AM("0", "3", "900", "gn11") STEPS}, {"rank1.log", I_AM("1", "3", "901", "gn11") STEPS},
+                   {"rank2.log", I_AM("2", "3", "902", "gn11") STEP("1", "2.91") STEP("2", "2.74") STEP("3", "2.69")}},
+         .want = {"healthy", "inconclusive"},
+         .waits = "one report less is taken for a stall: the gap is counted in steps, not in reports"},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(a_silent_initiator_is_said_to_be_silent)
+{
+    struct logs l;
+    logs_begin(&l);
+    logs_add(&l, "rank0.log", I_AM("0", "3", "900", "gn11") STEPS TIMED_OUT("0", "10:14:30", "412"));
+    logs_add(&l, "rank1.log", I_AM("1", "3", "901", "gn11") STEPS TIMED_OUT("1", "10:14:30", "412"));
+    logs_add(&l, "rank2.log", I_AM("2", "3", "902", "gn12") STEPS);
+    T_EQ_STR(logs_answer(&l), "rank-stalled rank 2");
+    const struct fr_incident *in = logs_incident(&l, 0);
+    T_OK(in != NULL && in->initiator.silent);
+    T_OK(in != NULL && in->band != FR_BAND_CERTAIN); /* nobody said it */
+    T_OK(in != NULL && in->collateral.n == 2);
+    T_OK(in != NULL && in->collect_next.n != 0);
+    logs_end(&l);
+}
+
+int main(void)
+{
+    return t_run();
+}

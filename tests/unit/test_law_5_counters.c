@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Law 5: collective counters decide hangs: the lowest last-enqueued number of one group, then another operation for the same
+ * number, then the edges from waiters to those they wait for. */
+#include "law_lines.h"
+
+#define AT "10:14:30"
+#define DEFAULT(r, seq, enqueued, completed) COUNTED(r, AT, "0", "default_pg", r, seq, enqueued, completed)
+#define TP(r, pg, pg_rank, seq, op) \
+    WAITED(r, AT, pg_rank, seq, op, "600029") COUNTED(r, AT, pg, "TENSOR_MODEL_PARALLEL_GROUP", pg_rank, seq, seq, "86")
+#define DP(r, pg, pg_rank, seq, op) \
+    WAITED(r, AT, pg_rank, seq, op, "600029") COUNTED(r, AT, pg, "DATA_PARALLEL_GROUP", pg_rank, seq, seq, "40")
+
+T_TEST(the_lowest_counter_of_a_group)
+{
+    static const struct logs_case rows[] = {
+        {.name = "one rank never got to the collective that the others wait in",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") WAITED("0", AT, "0", "412", "ALLREDUCE", "600029") DEFAULT("0", "412", "412", "411")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") WAITED("1", AT, "1", "412", "ALLREDUCE", "600029") DEFAULT("1", "412", "412", "411")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") WAITED("2", AT, "2", "409", "ALLREDUCE", "600029") DEFAULT("2", "409", "409", "408")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") WAITED("3", AT, "3", "412", "ALLREDUCE", "600029") DEFAULT("3", "412", "412", "411")}},
+         .want = {"* rank 2"}},
+        {.name = "two are equally far behind: nobody is named alone",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") WAITED("0", AT, "0", "412", "ALLREDUCE", "600029") DEFAULT("0", "412", "412", "411")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") WAITED("1", AT, "1", "409", "ALLREDUCE", "600029") DEFAULT("1", "409", "409", "408")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") WAITED("2", AT, "2", "409", "ALLREDUCE", "600029") DEFAULT("2", "409", "409", "408")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") WAITED("3", AT, "3", "412", "ALLREDUCE", "600029") DEFAULT("3", "412", "412", "411")}},
+         .want = {"!* rank *"}},
+        {.name = "all entered the same one: the counters are silent about who",
+         .files = {{"rank0.log", I_AM("0", "3", "900", "gn11") WAITED("0", AT, "0", "412", "ALLREDUCE", "600029") DEFAULT("0", "412", "412", "411")},
+                   {"rank1.log", I_AM("1", "3", "901", "gn11") WAITED("1", AT, "1", "412", "ALLREDUCE", "600029") DEFAULT("1", "412", "413", "411")},
+                   {"rank2.log", I_AM("2", "3", "902", "gn12") WAITED("2", AT, "2", "412", "ALLREDUCE", "600029") DEFAULT("2", "412", "412", "411")}},
+         .want = {"* unknown"}},
+        {.name = "a lower number of another group is no lag",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") TP("0", "5", "0", "870", "ALLREDUCE")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") TP("1", "5", "1", "870", "ALLREDUCE")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") DP("2", "9", "0", "41", "ALLREDUCE")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") DP("3", "9", "1", "41", "ALLREDUCE")}},
+         .want = {"* unknown"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(another_operation_for_the_same_number)
+{
+    static const struct logs_case rows[] = {
+        {.name = "one gathers while the others reduce",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") WAITED("0", AT, "0", "412", "ALLREDUCE", "600029") DEFAULT("0", "412", "412", "411")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") WAITED("1", AT, "1", "412", "ALLGATHER", "600029") DEFAULT("1", "412", "412", "411")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") WAITED("2", AT, "2", "412", "ALLREDUCE", "600029") DEFAULT("2", "412", "412", "411")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") WAITED("3", AT, "3", "412", "ALLREDUCE", "600029") DEFAULT("3", "412", "412", "411")}},
+         .want = {"collective-desync rank 1"}},
+        {.name = "two against two is no majority",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") WAITED("0", AT, "0", "412", "ALLREDUCE", "600029") DEFAULT("0", "412", "412", "411")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") WAITED("1", AT, "1", "412", "ALLGATHER", "600029") DEFAULT("1", "412", "412", "411")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") WAITED("2", AT, "2", "412", "ALLGATHER", "600029") DEFAULT("2", "412", "412", "411")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") WAITED("3", AT, "3", "412", "ALLREDUCE", "600029") DEFAULT("3", "412", "412", "411")}},
+         .want = {"!* rank *"}},
+        {.name = "the other operation belongs to another group",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") DP("0", "9", "0", "41", "ALLREDUCE")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") TP("1", "5", "1", "41", "ALLGATHER")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") DP("2", "9", "1", "41", "ALLREDUCE")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") DP("3", "9", "2", "41", "ALLREDUCE")}},
+         .want = {"!collective-desync rank 1"}},
+        {.name = "two ranks that say of each other that they differ: symmetric",
+         .files = {{"console.log", I_AM("0", "2", "900", "gn11") I_AM("1", "2", "901", "gn11")
+                    TRACE("[rank0]: ", "loop.py", "140", "reduce_grads", "RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: "
+                    "CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[32], TensorDtypes=Float), but Rank 1 is running collective: "
+                    "CollectiveFingerPrint(SequenceNumber=7, OpType=BROADCAST, TensorShape=[32], TensorDtypes=Float).Collectives differ in the following aspects: \t Op type: ALLREDUCEvs BROADCAST")
+                    TRACE("[rank1]: ", "loop.py", "146", "publish", "RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective: "
+                    "CollectiveFingerPrint(SequenceNumber=7, OpType=BROADCAST, TensorShape=[32], TensorDtypes=Float), but Rank 0 is running collective: "
+                    "CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[32], TensorDtypes=Float).Collectives differ in the following aspects: \t Op type: BROADCASTvs ALLREDUCE")}},
+         .want = {"!* rank *"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(edges_lead_to_the_rank_that_waits_for_nobody)
+{
+    static const struct logs_case rows[] = {
+        /* Groups 5 = {0,1} and 6 = {2,3} of tensors, 8 = {0,2} and 9 = {1,3} of data. Rank 3 is away: 2 waits for it in 6, 1 in 9, and 0 for 1. */
+        {.name = "waiters in two groups, one rank in neither complaint",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") TP("0", "5", "0", "87", "ALLREDUCE")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") DP("1", "9", "0", "41", "ALLREDUCE")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") TP("2", "6", "0", "87", "ALLREDUCE")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") STEPS}},
+         .want = {"rank-stalled rank 3"}},
+        {.name = "a desync report: those furthest behind hold up the rest",
+         .files = {{"console.log", I_AM("0", "4", "900", "gn11") WAITED("0", AT, "0", "12", "ALLREDUCE", "600029")
+                    "[rank0]:[E309 10:14:31.000000001 ProcessGroupNCCL.cpp:1790] [PG ID 0 PG GUID 0(default_pg) Rank 0] Rank 0\n"
+                    "\t - [0] Timeout at collective: ALLREDUCE, #12\n"
+                    "\t - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:\n"
+                    "\t   - [3] joined but didn't finish collective #11 (count from 1)\n"
+                    "\t     [1, 2] finished collective #11, but didn't join collective #12 (count from 1)\n"
+                    "\t - Snapshot of ranks' latest states:\n"
+                    "\t   #11 finished ranks:\n"
+                    "\t     [1, 2] finished ALLREDUCE\n"
+                    "\t   #12 started ranks:\n"
+                    "\t     [0] started ALLREDUCE\n"}},
+         .want = {"desync-debug-report rank 3", "* rank 3"}},
+    };
+    LOGS_CASES(rows);
+}
+
+int main(void)
+{
+    return t_run();
+}

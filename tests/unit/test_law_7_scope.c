@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Law 7: the same on every rank has no first rank. */
+#include "law_lines.h"
+
+#define ARGUMENT(p) TRACE(p, "fit.py", "12", "parse_plan", "TypeError: parse_plan() missing 1 required positional argument: 'horizon'")
+
+T_TEST(the_same_error_everywhere)
+{
+    static const struct logs_case rows[] = {
+        {.name = "four ranks of four",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") ARGUMENT("[rank0]: ")}, {"rank1.log", I_AM("1", "4", "901", "gn11") ARGUMENT("[rank1]: ")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") ARGUMENT("[rank2]: ")}, {"rank3.log", I_AM("3", "4", "903", "gn12") ARGUMENT("[rank3]: ")}},
+         .want = {"* all-ranks"}},
+        {.name = "before any rank is known, four times in one console",
+         .files = {{"console.log", "using world size: 4, data-parallel size: 4\n" ARGUMENT("") ARGUMENT("") ARGUMENT("") ARGUMENT("")}},
+         .want = {"* all-ranks"}},
+        {.name = "three of four, and the launcher stopped the fourth before it got there",
+         .files = {{"console.log", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") I_AM("2", "4", "902", "gn11") I_AM("3", "4", "903", "gn11")
+                    ARGUMENT("[rank0]: ") ARGUMENT("[rank1]: ") ARGUMENT("[rank3]: ") STOP("902") FAILED("1", "0", "900")
+                    TABLE_HEAD ROW("1", "10:05:01", "gn11", "1", "1", "1", "901", "") ROW("2", "10:05:01", "gn11", "3", "3", "1", "903", "")
+                    ROW("3", "10:05:02", "gn11", "2", "2", "-15", "902", " (SIGTERM)") TABLE_ROOT ROW("0", "10:05:01", "gn11", "0", "0", "1", "900", "") TABLE_END}},
+         .want = {"* all-ranks"}},
+        {.name = "all but one, told by the tee prefixes of one host",
+         .files = {{"console.log", "[default0]:" I_AM("0", "2", "900", "gn11") "[default1]:" I_AM("1", "2", "901", "gn11") ARGUMENT("[default0]:") ARGUMENT("[default1]:")}},
+         .want = {"* all-ranks"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(not_everywhere)
+{
+    static const struct logs_case rows[] = {
+        {.name = "one of four",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") CLOSED_BY_PEER("[rank1]: ", "[10.2.0.5]:14728")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") KEY_ERROR("[rank2]: ")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") CLOSED_BY_PEER("[rank3]: ", "[10.2.0.5]:14729")}},
+         .want = {"* rank 2"}},
+        {.name = "two of four while two wait for them",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") OOM("[rank1]: ")}, {"rank2.log", I_AM("2", "4", "902", "gn12") OOM("[rank2]: ")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") CLOSED_BY_PEER("[rank3]: ", "[10.2.0.5]:14729")}},
+         .want = {"cuda-oom ranks 1,2"}},
+        {.name = "a time-out on every rank is no cause that all share",
+         .files = {{"rank0.log", I_AM("0", "3", "900", "gn11") STEPS TIMED_OUT("0", "10:14:30", "412")},
+                   {"rank1.log", I_AM("1", "3", "901", "gn11") STEPS TIMED_OUT("1", "10:14:30", "412")},
+                   {"rank2.log", I_AM("2", "3", "902", "gn12") STEPS TIMED_OUT("2", "10:14:30", "412")}},
+         .want = {"!* all-ranks"}},
+        {.name = "one process alone has no other ranks",
+         .files = {{"fit.log", STEPS KEY_ERROR("")}},
+         .want = {"python-exception unknown", "python-exception rank 0"}},
+    };
+    LOGS_CASES(rows);
+}
+
+int main(void)
+{
+    return t_run();
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Law 8: later progress demotes earlier faults; restarts split attempts; each attempt is an incident; what recurs is counted. */
+#include "law_lines.h"
+
+#define MORE STEP("5", "2.55") STEP("6", "2.51") STEP("7", "2.47") STEP("8", "2.44")
+#define RESTART "I0309 10:05:04.442000 771 torch/distributed/elastic/agent/server/api.py:909] [default] Worker group FAILED. 2/3 attempts left; will restart worker group\n"
+
+T_TEST(training_that_goes_on)
+{
+    static const struct logs_case rows[] = {
+        {.name = "an allocation that failed and was tried again",
+         .files = {{"fit.log", STEPS OOM("") "2026-03-09 10:04:31,002 WARNING [fit] halving the micro batch to 4\n" MORE}},
+         .want = {"healthy"}},
+        {.name = "a key error that a loader survived, then the real end",
+         .files = {{"fit.log", STEPS KEY_ERROR("") MORE INDEX_ERROR("")}},
+         .want = {"python-exception *"}},
+        {.name = "the kernel's word stands although steps were still printed",
+         .files = {{"rank0.log", NCCL_INIT("gn11", "900", "0", "0", "2", "1b000") STEPS MORE}, {"rank1.log", NCCL_INIT("gn11", "901", "1", "1", "2", "43000") STEPS},
+                   {"kern-gn11.log", KERNEL("gn11", "10:03:20", "NVRM: Xid (PCI:0000:43:00): 79, pid=901, name=python3, GPU has fallen off the bus.")}},
+         .want = {"* rank 1"}},
+        {.name = "the same fault at the very end is the failure",
+         .files = {{"fit.log", STEPS MORE OOM("")}},
+         .want = {"cuda-oom *"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(the_survived_fault_is_not_where_it_began)
+{
+    struct logs l;
+    logs_begin(&l);
+    logs_add(&l, "fit.log", STEPS KEY_ERROR("") MORE INDEX_ERROR(""));
+    logs_answer(&l);
+    const struct fr_incident *in = logs_incident(&l, 0);
+    T_OK(in != NULL && in->evidence.n != 0);
+    if (in != NULL && in->evidence.n != 0) {
+        T_OK(fr_sv_has(in->evidence.v[0].text, FR_SV("IndexError")));
+    }
+    logs_end(&l);
+}
+
+T_TEST(each_attempt_is_an_incident)
+{
+    struct logs l;
+    logs_begin(&l);
+    logs_add(&l, "none_q8f3hd2k/attempt_0/0/stderr.log", STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727"));
+    logs_add(&l, "none_q8f3hd2k/attempt_0/1/stderr.log", STEPS KEY_ERROR("[rank1]: "));
+    logs_add(&l, "none_q8f3hd2k/attempt_1/0/stderr.log", STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727"));
+    logs_add(&l, "none_q8f3hd2k/attempt_1/1/stderr.log", STEPS OOM("[rank1]: "));
+    T_EQ_STR(logs_answer(&l), "python-exception rank 1");
+    const struct fr_incident *first = logs_incident(&l, 0), *second = logs_incident(&l, 1);
+    T_OK(first != NULL && first->attempt == 0 && first->recurrences == 1);
+    T_OK(second != NULL && second->attempt == 1 && second->recurrences == 1);
+    T_OK(second != NULL && fr_sv_eq(second->cls, FR_SV("cuda-oom")));
+    logs_end(&l);
+}
+
+T_TEST(what_comes_back_is_counted)
+{
+    struct logs l;
+    logs_begin(&l);
+    logs_add(&l, "console.log", I_AM("0", "2", "900", "gn11") I_AM("1", "2", "901", "gn11") STEPS KEY_ERROR("[rank1]: ") STOP("900") FAILED("1", "1", "901") RESTART
+             I_AM("0", "2", "930", "gn11") I_AM("1", "2", "931", "gn11") STEPS KEY_ERROR("[rank1]: ") STOP("930") FAILED("1", "1", "931"));
+    T_EQ_STR(logs_answer(&l), "python-exception rank 1");
+    T_OK(l.report != NULL && l.report->incidents.n == 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct fr_incident *in = logs_incident(&l, i);
+        T_OK(in != NULL && in->recurrences == 2);
+    }
+    logs_end(&l);
+}
+
+T_TEST(a_fingerprint_has_no_rank_host_time_or_address)
+{
+    struct logs a, b, c;
+    logs_begin(&a);
+    logs_begin(&b);
+    logs_begin(&c);
+    logs_add(&a, "rank1.log", I_AM("1", "2", "901", "gn11") STEPS KEY_ERROR("[rank1]: "));
+    logs_add(&a, "rank0.log", I_AM("0", "2", "900", "gn11") STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727"));
+    logs_add(&b, "rank0.log", I_AM("0", "2", "77", "gn42") STEP("7", "2.2") KEY_ERROR("[rank0]: "));
+    logs_add(&b, "rank1.log", I_AM("1", "2", "78", "gn42") STEP("7", "2.2") CLOSED_BY_PEER("[rank1]: ", "[10.9.0.8]:2211"));
+    logs_add(&c, "rank1.log", I_AM("1", "2", "901", "gn11") STEPS INDEX_ERROR("[rank1]: "));
+    logs_add(&c, "rank0.log", I_AM("0", "2", "900", "gn11") STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727"));
+    T_EQ_STR(logs_answer(&a), "python-exception rank 1");
+    T_EQ_STR(logs_answer(&b), "python-exception rank 0");
+    T_EQ_STR(logs_answer(&c), "python-exception rank 1");
+    const struct fr_incident *ia = logs_incident(&a, 0), *ib = logs_incident(&b, 0), *ic = logs_incident(&c, 0);
+    if (ia != NULL && ib != NULL && ic != NULL) {
+        T_EQ_SV(ia->fingerprint, ib->fingerprint);
+        T_OK(!fr_sv_eq(ia->fingerprint, ic->fingerprint));
+    }
+    logs_end(&a);
+    logs_end(&b);
+    logs_end(&c);
+}
+
+int main(void)
+{
+    return t_run();
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Law 9: node evidence joins rank evidence: Xid by PCI address, the OOM killer by pid, Slurm and Kubernetes by task and pod. */
+#include "law_lines.h"
+
+#define XID(host, bus, text) KERNEL(host, "10:03:20", "NVRM: Xid (PCI:0000:" bus "): " text)
+#define TWO_HOSTS                                                                                                        \
+    {"rank0.log", NCCL_INIT("gn11", "900", "0", "0", "4", "1b000") STEPS}, {"rank1.log", NCCL_INIT("gn11", "901", "1", "1", "4", "9b000") STEPS},  \
+    {"rank2.log", NCCL_INIT("gn12", "902", "0", "2", "4", "1b000") STEPS}, {"rank3.log", NCCL_INIT("gn12", "903", "1", "3", "4", "9b000") STEPS}
+
+T_TEST(xid_by_pci_address)
+{
+    static const struct logs_case rows[] = {
+        {.name = "the address on the host of rank 3, which is also one of rank 1's host",
+         .files = {TWO_HOSTS, {"kern-gn12.log", XID("gn12", "9b:00", "79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")}},
+         .want = {"* rank 3"}},
+        {.name = "a card that no rank uses",
+         .files = {TWO_HOSTS, {"kern-gn12.log", XID("gn12", "c3:00", "79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")}},
+         .want = {"!* rank *"}},
+        {.name = "a double-bit error explains the CUDA error of the process and the victims' texts",
+         .files = {{"rank0.log", NCCL_INIT("gn11", "900", "0", "0", "2", "1b000") STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")},
+                   {"rank1.log", NCCL_INIT("gn11", "901", "1", "1", "2", "9b000") STEPS TRACE("[rank1]: ", "blocks.py", "214", "forward",
+                    "torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered")},
+                   {"kern-gn11.log", XID("gn11", "9b:00", "48, pid=901, name=python3, DBE (double bit error) detected in SRAM")}},
+         .want = {"* rank 1"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(oom_killer_by_pid_and_host)
+{
+    static const struct logs_case rows[] = {
+        {.name = "the pid of rank 2",
+         .files = {{"rank0.log", I_AM("0", "3", "900", "gn11") STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")},
+                   {"rank1.log", I_AM("1", "3", "901", "gn11") STEPS CLOSED_BY_PEER("[rank1]: ", "[10.2.0.5]:14729")},
+                   {"rank2.log", I_AM("2", "3", "902", "gn11") STEPS}, {"kern.log", OOM_KILL("gn11", "10:04:40", "902", "pt_main_thread")}},
+         .want = {"*oom* rank 2"}},
+        {.name = "a stranger on the same host was killed",
+         .files = {{"rank0.log", I_AM("0", "2", "900", "gn11") STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")},
+                   {"rank1.log", I_AM("1", "2", "901", "gn11") STEPS KEY_ERROR("[rank1]: ")}, {"kern.log", OOM_KILL("gn11", "09:12:40", "41", "logrotate")}},
+         .want = {"python-exception rank 1"}},
+        {.name = "a SIGKILL in the table is explained by the kernel",
+         .files = {{"console.log", I_AM("0", "2", "900", "gn11") I_AM("1", "2", "901", "gn11") STEPS STOP("900") FAILED("-9", "1", "901") TABLE_HEAD
+                    ROW("1", "10:05:03", "gn11", "0", "0", "-15", "900", " (SIGTERM)") TABLE_ROOT ROW("0", "10:05:02", "gn11", "1", "1", "-9", "901", " (SIGKILL)") TABLE_END},
+                   {"kern.log", OOM_KILL("gn11", "10:05:01", "901", "python3")}},
+         .want = {"*oom* rank 1"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(slurm_by_task_and_kubernetes_by_pod)
+{
+    static const struct logs_case rows[] = {
+        {.name = "srun's first word where every task is one rank",
+         .files = {{"slurm-88.out", "0: " I_AM("0", "4", "900", "gn11") "1: " I_AM("1", "4", "901", "gn11") "2: " I_AM("2", "4", "902", "gn12") "3: " I_AM("3", "4", "903", "gn12")
+                    "srun: error: gn12: task 2: Segmentation fault (core dumped)\nsrun: Terminating StepId=88.0\n"
+                    "srun: error: gn12: task 3: Terminated\nsrun: error: gn11: tasks 0-1: Terminated\n"}},
+         .want = {"segfault rank 2"}},
+        {.name = "one task per node: the task is no rank",
+         .files = {{"slurm-88.out", "0: " I_AM("0", "4", "900", "gn11") "0: " I_AM("1", "4", "901", "gn11") "1: " I_AM("2", "4", "902", "gn12") "1: " I_AM("3", "4", "903", "gn12")
+                    "srun: error: gn12: task 1: Killed\nsrun: Terminating StepId=88.0\nsrun: error: gn11: task 0: Terminated\n"}},
+         .want = {"!* rank *"}},
+        {.name = "a time limit is the job's, not a rank's",
+         .files = {{"slurm-88.out", STEPS "slurmstepd: error: *** JOB 88 ON gn11 CANCELLED AT 2026-03-09T10:05:00 DUE TO TIME LIMIT ***\n"}},
+         .want = {"* launcher"}},
+        {.name = "a pod that was over its memory limit",
+         .files = {{"fit-worker-0.log", I_AM("0", "2", "900", "fit-worker-0") STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")},
+                   {"fit-worker-1.log", I_AM("1", "2", "901", "fit-worker-1") STEPS},
+                   {"pods.txt", "NAME           READY   STATUS      RESTARTS   AGE\nfit-worker-0   0/1     Error       0          41m\n"
+                                "fit-worker-1   0/1     OOMKilled   0          41m\n"}},
+         .want = {"k8s-oomkilled *"}},
+    };
+    LOGS_CASES(rows);
+}
+
+int main(void)
+{
+    return t_run();
+}
