@@ -162,10 +162,10 @@ static void put_tables(FILE *out, const struct fr_rules *r)
     fputs("{NULL, 0, 0, 0, 0, 0, 0}};\nstatic const struct fr_entry entries[] = {\n", out);
     for (uint32_t i = 0; i < r->n_entries; i++) {
         const struct fr_entry *e = &r->entries[i];
-        fprintf(out, "{%lluull, %lluull, %u, %u, %u},\n", (unsigned long long)e->word, (unsigned long long)e->mask,
-                e->literal, e->at, e->word_at);
+        fprintf(out, "{%lluull, %lluull, %u, %d, %u, %u},\n", (unsigned long long)e->word,
+                (unsigned long long)e->mask, e->literal, e->at, e->word_at, e->n);
     }
-    fputs("{0, 0, 0, 0, 0}};\nstatic const struct fr_place places[] = {\n", out);
+    fputs("{0, 0, 0, 0, 0, 0}};\nstatic const struct fr_place places[] = {\n", out);
     for (uint32_t i = 0; i <= r->place_mask; i++) {
         fprintf(out, "{%uu, %u, %u},%s", r->places[i].key, r->places[i].first, r->places[i].n, i % 8 == 7 ? "\n" : "");
     }
@@ -190,7 +190,7 @@ static void put_rules(FILE *out, const struct fr_rules *r)
           "extern const struct fr_library fr_library_generated;\n", out);
     put_tables(out, r);
     fputs("static const struct fr_gate gate __attribute__((aligned(64))) = {{\n", out);
-    put_bytes(out, r->gate->table, sizeof r->gate->table);
+    put_bytes(out, r->gate->next, sizeof r->gate->next);
     fputs("}};\nstatic const unsigned char databases[] __attribute__((aligned(64))) = {\n", out);
     put_bytes(out, r->databases, r->databases_size);
     fprintf(out,

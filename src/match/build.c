@@ -175,33 +175,38 @@ static int add_keyed(struct building *b, uint32_t key, uint32_t slot, int16_t at
 }
 
 /* The keys of one slot: one, or 32 when a free byte beside a short literal is part of it. */
-static int add_slot(struct building *b, uint32_t slot, int16_t at)
+static int add_slot(struct building *b, struct fr_gate *gate, uint32_t slot, int16_t at)
 {
     const struct fr_literal *l = &b->literals.v[slot / FR_GATE_STRIDE];
-    uint8_t bytes[4];
+    uint8_t bytes[4] = {0};
     int free_at = -1;
     for (int i = 0; i < 4; i++) {
-        const int k = at + i;
-        bytes[i] = k >= 0 && k < (int)l->n ? (uint8_t)l->text[k] : 0;
-        free_at = k >= 0 && k < (int)l->n ? free_at : i;
+        if (at + i >= 0 && at + i < (int)l->n) {
+            bytes[i] = (uint8_t)l->text[at + i];
+        } else {
+            free_at = i;
+        }
     }
-    if (free_at < 0) {
-        return add_keyed(b, fr_key(fr_load32(bytes)), slot, at);
-    }
+    const uint8_t follows = at + 4 < (int)l->n ? (uint8_t)(1u << (l->text[at + 4] & 7)) : 0xff;
     int rc = 0;
-    for (uint8_t v = 0; v < 32 && rc == 0; v++) {
-        bytes[free_at] = v;
-        rc = add_keyed(b, fr_key(fr_load32(bytes)), slot, at);
+    for (uint8_t v = 0; v < (free_at < 0 ? 1 : 32) && rc == 0; v++) {
+        if (free_at >= 0) {
+            bytes[free_at] = v;
+        }
+        const uint32_t key = fr_key(fr_load32(bytes));
+        gate->next[fr_gate_hash(key)] |= follows;
+        rc = add_keyed(b, key, slot, at);
     }
     return rc;
 }
 
-static int choose(struct building *b)
+static int choose(struct building *b, struct fr_rules *r)
 {
     const uint32_t n = b->literals.n;
     fr_sv *texts = FR_NEW_N(b->arena, fr_sv, n + 1);
     struct fr_choice *choice = FR_NEW_N(b->arena, struct fr_choice, n * FR_GATE_STRIDE + 1);
-    if (texts == NULL || choice == NULL) {
+    struct fr_gate *gate = FR_NEW(b->arena, struct fr_gate);
+    if (texts == NULL || choice == NULL || gate == NULL) {
         return nomem(b);
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -209,11 +214,12 @@ static int choose(struct building *b)
     }
     int rc = fr_choose_keys(texts, n, b->arena, choice, b->err);
     for (uint32_t slot = 0; slot < n * FR_GATE_STRIDE && rc == 0; slot++) {
-        rc = add_slot(b, slot, choice[slot].at);
+        rc = add_slot(b, gate, slot, choice[slot].at);
     }
     if (b->keyed.n > 1) {
         qsort(b->keyed.v, b->keyed.n, sizeof b->keyed.v[0], by_key);
     }
+    r->gate = gate;
     return rc;
 }
 
@@ -226,8 +232,9 @@ static int lay_entries(struct building *b)
         if (e == NULL) {
             return nomem(b);
         }
-        e->literal = k->slot / FR_GATE_STRIDE;
+        e->literal = (uint16_t)(k->slot / FR_GATE_STRIDE);
         e->at = k->at;
+        e->n = (uint16_t)b->literals.v[e->literal].n;
         set_word(e, &b->literals.v[e->literal]);
         if (i == 0 || b->keyed.v[i - 1].key != k->key) {
             struct fr_place *fresh = FR_PUSH(&b->keys);
@@ -252,8 +259,7 @@ static int lay_places(struct building *b, struct fr_rules *r)
         size *= 2;
     }
     struct fr_place *table = FR_NEW_N(b->arena, struct fr_place, size);
-    struct fr_gate *gate = FR_NEW(b->arena, struct fr_gate);
-    if (table == NULL || gate == NULL) {
+    if (table == NULL) {
         return nomem(b);
     }
     for (uint32_t i = 0; i < b->keys.n; i++) {
@@ -262,13 +268,10 @@ static int lay_places(struct building *b, struct fr_rules *r)
             at = (at + 1) & (size - 1);
         }
         table[at] = b->keys.v[i];
-        const uint32_t product = b->keys.v[i].key * FR_KEY_FACTOR;
-        gate->table[product >> 16] |= (uint8_t)(1u << (product >> 13 & 7));
     }
     r->places = table;
     r->place_mask = size - 1;
     r->n_keys = b->keys.n;
-    r->gate = gate;
     return 0;
 }
 
@@ -289,7 +292,7 @@ int fr_rules_build(const struct fr_library *lib, struct fr_hooks hooks, struct f
     fr_map_init(&b.by_text, arena);
     int rc = collect(&b, lib, hooks);
     rc = rc < 0 ? rc : lay_owners(&b, &r);
-    rc = rc < 0 ? rc : choose(&b);
+    rc = rc < 0 ? rc : choose(&b, &r);
     rc = rc < 0 ? rc : lay_entries(&b);
     rc = rc < 0 ? rc : lay_places(&b, &r);
     if (rc == 0) {

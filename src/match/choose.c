@@ -14,6 +14,7 @@
 #define STOP_PRICE 8   /* of a stop, */
 #define ENTRY_PRICE 1  /* of one entry looked at during a stop, */
 #define KEY_PRICE 128  /* of a key's false alarms: 2^20 places looked at, 2^16 hashes, a stop each */
+#define LAST_FACTOR 8  /* a key at a literal's end has no next byte to be sieved by */
 #define PASSES 3
 
 struct place { /* a slot may be found by this key at this offset */
@@ -31,6 +32,7 @@ struct group { /* all places of one key: first to first + n */
 struct cover {
     FR_VEC(struct place) places; /* by key */
     FR_VEC(struct group) groups;
+    const fr_sv *literals;
     uint32_t n_slots;
     uint32_t *group_of; /* by place */
     uint32_t *options;  /* places ordered by slot: from first_option[s] to first_option[s + 1] */
@@ -190,7 +192,10 @@ static void refine(struct cover *c)
         double best = -1;
         for (uint32_t i = c->first_option[s]; i < c->first_option[s + 1]; i++) {
             const struct group *g = &c->groups.v[c->group_of[c->options[i]]];
-            const double cost = (double)g->weight * ENTRY_PRICE + (g->users == 0 ? price(g) : 0);
+            const struct place *p = &c->places.v[c->options[i]];
+            const bool is_last = (size_t)p->at + 4 == c->literals[s / FR_GATE_STRIDE].n;
+            const double cost = (double)g->weight * ENTRY_PRICE * (is_last ? LAST_FACTOR : 1) +
+                                (g->users == 0 ? price(g) : 0);
             if (best < 0 || cost < best) {
                 best = cost;
                 c->chosen[s] = c->options[i];
@@ -203,7 +208,7 @@ static void refine(struct cover *c)
 int fr_choose_keys(const fr_sv *literals, uint32_t n, struct fr_arena *arena, struct fr_choice *ret,
                    struct fr_err *err)
 {
-    struct cover c = {.n_slots = 0};
+    struct cover c = {.literals = literals};
     int rc = gather(&c, literals, n);
     rc = rc < 0 ? rc : index_places(&c, arena);
     struct group **order = FR_NEW_N(arena, struct group *, c.groups.n + 1);
@@ -218,8 +223,8 @@ int fr_choose_keys(const fr_sv *literals, uint32_t n, struct fr_arena *arena, st
         const size_t len = literals[s / FR_GATE_STRIDE].n;
         if (c.chosen[s] != UINT32_MAX) {
             ret[s].at = c.places.v[c.chosen[s]].at;
-        } else { /* 5 or 6 bytes: the last three, or the first three, and a free byte */
-            ret[s].at = (len - 3) % FR_GATE_STRIDE == s % FR_GATE_STRIDE ? (int16_t)(len - 3) : -1;
+        } else { /* 5 or 6 bytes: the first three or the last three, and a free byte */
+            ret[s].at = s % FR_GATE_STRIDE == 3 ? -1 : (int16_t)(len - 3);
         }
     }
     fr_vec_free(c.places.v);

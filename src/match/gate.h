@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gate: finds the places where a literal may stand, and counts newlines on the way.
  * Only every fourth byte is looked at: 4 bytes from there make a key, and a literal of 5 bytes or more is sure to show
- * one of four keys of its own at one of those places, whatever its alignment (choose.h picks them). A key's hash is
- * looked up in a table of 64 KiB. One file per kind of CPU, one row each in gate.c; all report the same places.
- * Private to match/. */
+ * one of four keys of its own at one of those places, whatever its alignment (choose.h picks them). A table of 64 KiB
+ * says at the key's hash which bytes may follow.
+ * One file per kind of CPU, one row each in gate.c; all report the same places. Private to match/. */
 #ifndef FR_MATCH_GATE_H
 #define FR_MATCH_GATE_H
 
@@ -19,9 +19,9 @@
 #define FR_KEY_MASK 0x1fffff1fu
 #define FR_KEY_FACTOR 0x9e3779b1u
 
-/* table[product >> 16] has bit (product >> 13 & 7) for each key in the set. */
+/* At the hash of each key: bit (next byte & 7) for what may follow it. */
 struct fr_gate {
-    uint8_t table[1u << 16];
+    uint8_t next[1u << 16];
 };
 
 struct fr_cand {
@@ -29,8 +29,9 @@ struct fr_cand {
     uint32_t lines; /* newlines before it */
 };
 
-#define FR_GATE_BLOCK 64 /* bytes between two looks at whether cands is full */
-#define FR_GATE_CANDS 1024
+#define FR_GATE_BATCH 4096 /* bytes one call goes through, and up to a block more */
+#define FR_GATE_BLOCKS (FR_GATE_BATCH / 32)
+#define FR_GATE_CANDS (FR_GATE_BATCH / FR_GATE_STRIDE + 32)
 
 struct fr_gate_run {
     const uint8_t *p;
@@ -41,7 +42,7 @@ struct fr_gate_run {
     struct fr_cand cands[FR_GATE_CANDS];
 };
 
-/* Goes on from run->at until the end or until cands is nearly full; n_cands starts at 0. */
+/* Goes on from run->at for one batch; n_cands starts at 0. */
 typedef void (*fr_gate_fn)(const struct fr_gate *g, struct fr_gate_run *run);
 
 struct fr_gate_engine {
@@ -82,27 +83,50 @@ static inline uint32_t fr_key_at(const uint8_t *p, size_t n, size_t at)
     return fr_key(fr_load32(last));
 }
 
-static inline bool fr_gate_has(const struct fr_gate *g, uint32_t key)
+static inline uint32_t fr_gate_hash(uint32_t key)
 {
-    const uint32_t product = key * FR_KEY_FACTOR;
-    return (g->table[product >> 16] >> (product >> 13 & 7)) & 1;
+    return (key * FR_KEY_FACTOR) >> 16;
 }
 
-/* The last bytes of a chunk, fewer than a block: all engines end with it. */
+static inline bool fr_gate_has(const struct fr_gate *g, uint32_t key, uint32_t next)
+{
+    return (g->next[fr_gate_hash(key)] >> (next & 7)) & 1;
+}
+
+/* The 32 bytes at p: bit k for a candidate at p + k. Without branches: they would be guessed wrong half
+ * the time, and a wrong guess costs more than all eight look-ups. */
+static inline uint32_t fr_gate_sift(const struct fr_gate *g, const uint8_t *p)
+{
+    uint32_t hits = 0;
+    for (unsigned k = 0; k < 32; k += FR_GATE_STRIDE) {
+        hits |= (uint32_t)fr_gate_has(g, fr_key(fr_load32(p + k)), p[k + 4]) << k;
+    }
+    return hits;
+}
+
+/* Turns the bits of one block into candidates. newlines: bit k for a newline at `at` + k; lines: newlines before `at`. */
+static inline void fr_gate_emit(struct fr_gate_run *run, uint32_t at, uint32_t hits, uint32_t lines, uint32_t newlines)
+{
+    for (; hits != 0; hits &= hits - 1) {
+        const uint32_t k = (uint32_t)__builtin_ctz(hits);
+        const uint32_t before = newlines & ((1u << k) - 1);
+        run->cands[run->n_cands++] = (struct fr_cand){at + k, lines + (uint32_t)__builtin_popcount(before)};
+    }
+}
+
+/* Blocks need 4 bytes behind them; what is left at the end of a chunk is for fr_gate_tail. */
+#define FR_GATE_BEHIND 4
+
+/* The last bytes of a chunk, fewer than a block and what it needs behind it: all engines end with it. */
 static inline void fr_gate_tail(const struct fr_gate *g, struct fr_gate_run *run)
 {
     for (; run->at < run->n; run->at++) {
-        if (run->at % FR_GATE_STRIDE == 0 && fr_gate_has(g, fr_key_at(run->p, run->n, run->at))) {
+        const uint32_t next = run->n - run->at > 4 ? run->p[run->at + 4] : 0;
+        if (run->at % FR_GATE_STRIDE == 0 && fr_gate_has(g, fr_key_at(run->p, run->n, run->at), next)) {
             run->cands[run->n_cands++] = (struct fr_cand){(uint32_t)run->at, run->lines};
         }
         run->lines += run->p[run->at] == '\n';
     }
-}
-
-/* Room for the candidates of one more block and of the tail. */
-static inline bool fr_gate_room(const struct fr_gate_run *run)
-{
-    return run->n_cands <= FR_GATE_CANDS - 2 * FR_GATE_BLOCK / FR_GATE_STRIDE;
 }
 
 #endif

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate_portable: for any CPU. Eight table look-ups per 32 bytes, one branch; newlines are counted sixteen bytes at a
- * time with the compiler's own vectors, and added up only when a candidate wants to know. */
+/* gate_portable: for any CPU. Eight look-ups per 32 bytes; newlines are counted with the compiler's own vectors. */
 #include "match/gate.h"
 
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
+
+static inline uint32_t look(const struct fr_gate *g, const uint8_t *p)
+{
+    return g->next[fr_gate_hash(fr_key(fr_load32(p)))];
+}
 
 static uint32_t add_up(bytes16 counts)
 {
@@ -14,47 +18,47 @@ static uint32_t add_up(bytes16 counts)
     return sum;
 }
 
-static inline uint32_t look(const struct fr_gate *g, const uint8_t *p)
+/* A block that passed the first sieve; lines: newlines before it. */
+static void sift(const struct fr_gate *g, struct fr_gate_run *run, uint32_t at, uint32_t lines)
 {
-    return g->table[(fr_key(fr_load32(p)) * FR_KEY_FACTOR) >> 16];
-}
-
-static __attribute__((noinline)) void emit(const struct fr_gate *g, struct fr_gate_run *run, uint32_t lines)
-{
-    const uint8_t *const p = run->p + run->at;
+    const uint8_t *const p = run->p + at;
+    uint32_t newlines = 0;
+    const uint32_t hits = fr_gate_sift(g, p);
+    if (hits == 0) {
+        return;
+    }
     for (unsigned k = 0; k < 32; k++) {
-        if (k % FR_GATE_STRIDE == 0 && fr_gate_has(g, fr_key(fr_load32(p + k)))) {
-            run->cands[run->n_cands++] = (struct fr_cand){(uint32_t)run->at + k, lines};
-        }
-        lines += p[k] == '\n';
+        newlines |= (uint32_t)(p[k] == '\n') << k;
     }
-}
-
-/* At most 100 blocks: a byte of `counts` takes two newlines from each. */
-static void blocks(const struct fr_gate *g, struct fr_gate_run *run)
-{
-    bytes16 counts = {0};
-    for (unsigned k = 0; k < 100 && run->n - run->at >= 32 && fr_gate_room(run); k++, run->at += 32) {
-        const uint8_t *const p = run->p + run->at;
-        const uint32_t some = look(g, p) | look(g, p + 4) | look(g, p + 8) | look(g, p + 12) | look(g, p + 16) |
-                              look(g, p + 20) | look(g, p + 24) | look(g, p + 28);
-        if (__builtin_expect(some != 0, 0)) {
-            emit(g, run, run->lines + add_up(counts));
-        }
-        bytes16 a, b;
-        memcpy(&a, p, 16);
-        memcpy(&b, p + 16, 16);
-        counts -= (bytes16)(a == '\n') + (bytes16)(b == '\n');
-    }
-    run->lines += add_up(counts);
+    fr_gate_emit(run, at, hits, lines, newlines);
 }
 
 void fr_gate_portable(const struct fr_gate *g, struct fr_gate_run *run)
 {
-    while (run->n - run->at >= 32 && fr_gate_room(run)) {
-        blocks(g, run);
+    struct {
+        uint32_t at, lines;
+    } some[FR_GATE_BLOCKS + 1];
+    uint32_t n_some = 0, at = (uint32_t)run->at, lines = run->lines;
+    bytes16 counts = {0}; /* a byte of it takes two newlines from each of up to 16 blocks */
+    for (uint32_t k = 0; k < FR_GATE_BLOCKS && run->n - at >= 32 + FR_GATE_BEHIND; k++, at += 32) {
+        const uint8_t *const p = run->p + at;
+        const uint32_t found = look(g, p) | look(g, p + 4) | look(g, p + 8) | look(g, p + 12) | look(g, p + 16) |
+                               look(g, p + 20) | look(g, p + 24) | look(g, p + 28);
+        some[n_some].at = at;
+        some[n_some].lines = lines;
+        n_some += found != 0;
+        bytes16 a, b;
+        memcpy(&a, p, 16);
+        memcpy(&b, p + 16, 16);
+        counts = -(bytes16)(a == '\n') - (bytes16)(b == '\n');
+        lines += add_up(counts);
     }
-    if (fr_gate_room(run)) {
+    for (uint32_t i = 0; i < n_some; i++) {
+        sift(g, run, some[i].at, some[i].lines);
+    }
+    run->at = at;
+    run->lines = lines;
+    if (run->n - at < 32 + FR_GATE_BEHIND) {
         fr_gate_tail(g, run);
     }
 }

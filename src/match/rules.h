@@ -22,9 +22,10 @@ struct fr_literal {
 /* One literal that a key may belong to. The first look compares 8 bytes inside the literal (fewer when it is shorter). */
 struct fr_entry {
     uint64_t word, mask;
-    uint32_t literal;
-    int16_t at;       /* offset of the key in the literal, -1 to 255 */
+    uint16_t literal;
+    int16_t at;      /* offset of the key in the literal, -1 to 251 */
     uint16_t word_at; /* offset of word in the literal */
+    uint16_t n;      /* length of the literal */
 };
 
 struct fr_place { /* of a hash table; n = 0: free */

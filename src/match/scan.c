@@ -258,7 +258,7 @@ static int found(struct scan *c, size_t at, const struct fr_cand *cand, const st
     return 0;
 }
 
-static bool stands_at(const struct scan *c, size_t begin, const struct fr_entry *e, const struct fr_literal *l)
+static bool stands_at(const struct scan *c, size_t begin, const struct fr_entry *e)
 {
     const char *const at = c->p + begin;
     uint64_t word;
@@ -268,29 +268,45 @@ static bool stands_at(const struct scan *c, size_t begin, const struct fr_entry 
             return false;
         }
     }
-    return memcmp(at, l->text, l->n) == 0;
+    return memcmp(at, c->s->rules->literals[e->literal].text, e->n) == 0;
 }
 
-static int candidate(struct scan *c, const struct fr_cand *cand)
+/* Tries the literals of one key. */
+static int candidate(struct scan *c, const struct fr_cand *cand, const struct fr_place *place)
 {
     const struct fr_rules *r = c->s->rules;
-    const struct fr_place *place = fr_place_find(r, fr_key_at((const uint8_t *)c->p, c->n, cand->at));
-    if (place == NULL) {
-        return 0;
-    }
     const struct fr_entry *const first = &r->entries[place->first];
     for (const struct fr_entry *e = first; e < first + place->n; e++) {
-        const struct fr_literal *l = &r->literals[e->literal];
         const int64_t begin = (int64_t)cand->at - e->at;
-        if (begin < 0 || c->n - (size_t)begin < l->n || !stands_at(c, (size_t)begin, e, l)) {
+        if (begin < 0 || c->n - (size_t)begin < e->n || !stands_at(c, (size_t)begin, e)) {
             continue;
         }
-        const int rc = found(c, (size_t)begin, cand, l);
+        const int rc = found(c, (size_t)begin, cand, &r->literals[e->literal]);
         if (rc < 0) {
             return rc;
         }
     }
     return 0;
+}
+
+/* Drops the candidates whose key is none of ours (its hash is), and has the entries of the others on their way from
+ * memory before the first is looked at. Returns how many are left. */
+static uint32_t find_places(struct fr_scanner *s)
+{
+    const struct fr_rules *r = s->rules;
+    struct fr_gate_run *run = &s->run;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < run->n_cands; i++) {
+        const struct fr_cand cand = run->cands[i];
+        const struct fr_place *place = fr_place_find(r, fr_key_at(run->p, run->n, cand.at));
+        run->cands[n] = cand;
+        s->places[n] = place;
+        n += place != NULL;
+        if (place != NULL) {
+            __builtin_prefetch(&r->entries[place->first]);
+        }
+    }
+    return n;
 }
 
 int fr_scan(struct fr_scanner *s, fr_sv chunk, uint64_t offset, uint64_t first_line, int mode, fr_hit_fn fn, void *ctx,
@@ -310,8 +326,9 @@ int fr_scan(struct fr_scanner *s, fr_sv chunk, uint64_t offset, uint64_t first_l
     while (rc == 0 && run->at < run->n) {
         run->n_cands = 0;
         s->engine->fn(s->rules->gate, run);
-        for (uint32_t i = 0; i < run->n_cands && rc == 0; i++) {
-            rc = candidate(&c, &run->cands[i]);
+        const uint32_t n = find_places(s);
+        for (uint32_t i = 0; i < n && rc == 0; i++) {
+            rc = candidate(&c, &run->cands[i], s->places[i]);
         }
     }
     rc = rc < 0 ? rc : close_line(&c);

@@ -26,6 +26,7 @@ struct fr_scanner {
     struct hs_scratch *scratch;
     struct fr_captures **captures; /* by signal; compiled at first use */
     struct fr_gate_run run;
+    const struct fr_place *places[FR_GATE_CANDS]; /* of run.cands */
 };
 
 void fr_captures_free(struct fr_scanner *s);
