@@ -1,3 +1,7 @@
 fr_test(test_match SOURCES ${CMAKE_CURRENT_LIST_DIR}/test_match.c LIBS fr_builtin fr_match_compile)
 find_library(FR_TEST_PCRE2 NAMES pcre2-8 REQUIRED)
 target_link_libraries(test_match PRIVATE ${FR_TEST_PCRE2})
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    fr_test(test_gate SOURCES ${CMAKE_CURRENT_LIST_DIR}/test_gate.c LIBS fr_builtin fr_match)
+    set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/test_gate.c PROPERTIES COMPILE_OPTIONS "-msse4.1;-mpopcnt")
+endif()
