@@ -135,8 +135,11 @@ static int on_segment(struct fr_collector *c, const struct fr_hit *hit, fr_sv se
     }
     fr_recorder_alive(&c->rec, &rec);
     int rc = 0;
+    if (n == 0 && facts == 0 && !fr_tracer_open(c->tracer) && !fr_trace_opens(rec.text)) {
+        rc = fr_recorder_bare(&c->rec, &rec);
+    }
     c->rec.in_trace = fr_tracer_open(c->tracer);
-    if (n != 0 || facts != 0) {
+    if (rc == 0 && (n != 0 || facts != 0)) {
         rc = fr_recorder_event(&c->rec, c->scanner, &rec, signals, n, drafts, facts);
     }
     if (rc >= 0 && (fr_tracer_open(c->tracer) || hit->traces != 0 || fr_trace_opens(rec.text))) {

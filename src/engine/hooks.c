@@ -6,6 +6,9 @@
 
 enum { HOOKS_MAX = 2048 };
 
+/* "RuntimeError: text" without its traceback: a log that was cut, or a program that prints only the last line. */
+static const char *const bare_exceptions[] = {"Error: ", "Exception: ", NULL};
+
 static struct fr_hook table[HOOKS_MAX];
 
 static unsigned add(unsigned n, const char *const *literals, uint8_t kind, unsigned module)
@@ -27,6 +30,7 @@ struct fr_hooks fr_engine_hooks(void)
             n = add(n, fr_dialects[i]->literals, FR_HOOK_METRIC, i);
         }
         n = add(n, fr_trace_openers, FR_HOOK_TRACE, 0);
+        n = add(n, bare_exceptions, FR_HOOK_TRACE, 1);
     }
     return (struct fr_hooks){table, n};
 }

@@ -332,6 +332,40 @@ int fr_recorder_trace(struct fr_recorder *r, const struct fr_trace_done *done)
     return 0;
 }
 
+/* The type of "pkg.mod.SomeError: message" at the start of text; empty when it does not look like one. */
+static fr_sv exception_type(fr_sv text)
+{
+    size_t colon = fr_sv_find(fr_sv_head(text, 120), FR_SV(": "));
+    fr_sv type = fr_sv_head(text, colon == FR_NPOS ? 0 : colon);
+    for (size_t i = 0; i < type.n; i++) {
+        char ch = type.p[i];
+        bool word = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') || ch == '.' || ch == '_';
+        if (!word) {
+            return FR_SV_NONE;
+        }
+    }
+    bool named = type.n > 6 && (fr_sv_ends(type, FR_SV("Error")) || fr_sv_ends(type, FR_SV("Exception")));
+    return named && !(type.p[0] >= '0' && type.p[0] <= '9') ? type : FR_SV_NONE;
+}
+
+int fr_recorder_bare(struct fr_recorder *r, const struct fr_record *rec)
+{
+    fr_sv type = exception_type(rec->text);
+    if (type.n == 0 || (rec->level != FR_LEVEL_NONE && rec->level <= FR_LEVEL_WARN)) {
+        return 0;
+    }
+    struct fr_event *e = event_new(r, rec);
+    struct fr_trace *t = e == NULL ? NULL : FR_NEW(&r->ev->arena, struct fr_trace);
+    if (t == NULL) {
+        return 0;
+    }
+    fr_sv message = fr_sv_skip(rec->text, type.n + 2);
+    *t = (struct fr_trace){.exception = fr_arena_dup(&r->ev->arena, type), .message = fr_arena_dup(&r->ev->arena, fr_sv_head(message, 1024)),
+                           .first_line = rec->lineno, .last_line = rec->lineno, .kind = FR_TRACE_PYTHON, .truncated = true, .line = -1};
+    e->trace = t;
+    return 0;
+}
+
 static int cmp_event(const void *pa, const void *pb)
 {
     const struct fr_event *a = pa, *b = pb;

@@ -31,6 +31,8 @@ int fr_recorder_event(struct fr_recorder *r, struct fr_scanner *scanner, const s
                       unsigned n_signals, const struct fr_draft *facts, int n_facts);
 /* A joined trace: attached to the events of its exception line, or an event of its own. */
 int fr_recorder_trace(struct fr_recorder *r, const struct fr_trace_done *done);
+/* "KeyError: 'x'" with no traceback around it: a trace of one line; nothing when the line is not one, or of level warning or below. */
+int fr_recorder_bare(struct fr_recorder *r, const struct fr_record *rec);
 void fr_recorder_finish(struct fr_recorder *r);
 
 #endif

@@ -119,7 +119,7 @@ static void adopt(struct fr_case *c, struct fr_cand *k)
         fr_cand_for(c, k, "mp.spawn reports the end of its process %d only", rank);
         return;
     }
-    rank = only_trace(c);
+    rank = fr_cand_class(c, k)->scope == FR_SCOPE_ALL_RANKS ? -1 : only_trace(c); /* what hits every rank alike is nobody's */
     if (rank >= 0 && code == 0) {
         fr_cand_rank(c, k, rank);
         fr_cand_for(c, k, "only rank %d left a traceback that is no complaint about a peer", rank);

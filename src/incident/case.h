@@ -30,6 +30,7 @@ struct fr_obs {
     int32_t signal;      /* library index of the signal that gave the class, -1: by trace or fact */
     uint8_t meaning;     /* enum fr_meaning */
     bool fatal;          /* it ended a process: the exception line of a traceback nobody caught */
+    bool cut;            /* a traceback that ends before its exception */
     bool recovered;      /* the same writer went on training afterwards */
     int64_t began;       /* corrected ns, FR_TIME_NONE unknown */
     int64_t slack;       /* +- ns */
@@ -96,7 +97,7 @@ struct fr_case {
     /* joins, see identity.c */
     struct fr_map pid_rank, local_rank, task_rank, pci_rank, addr_node, node_index;
     int32_t *src_rank, *src_node;   /* per source, -1 unknown */
-    bool *src_exits;                /* per source: it reports exits */
+    uint64_t *src_exits;            /* per source: the line of the first exit it reports, 0 none */
     uint64_t *src_restart;          /* per source: the line of its last restart, 0 none */
     bool local_is_rank, task_is_rank;
     bool nomem;
@@ -119,6 +120,8 @@ int32_t fr_case_judge(struct fr_case *c);
 int32_t fr_case_rank_of(const struct fr_case *c, const struct fr_who *who, uint32_t src);
 int32_t fr_case_node_of(struct fr_case *c, fr_sv name);         /* index, interned; -1 for empty */
 int32_t fr_case_pid_rank(const struct fr_case *c, int32_t node, int64_t pid);
+/* exits.c: whose end an EXIT fact reports, -1 unknown */
+int32_t fr_case_exit_rank(const struct fr_case *c, const struct fr_obs *o);
 /* ranks.c */
 struct fr_rank *fr_case_rank(struct fr_case *c, int32_t rank);  /* NULL when not seen */
 /* causes.c */

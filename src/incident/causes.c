@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 int32_t fr_case_class(const struct fr_case *c, const char *id)
 {
@@ -214,7 +215,9 @@ void fr_case_symptoms(struct fr_case *c)
         if (o->attempt != c->attempt || o->recovered || quiet) {
             continue;
         }
-        c->failed |= o->meaning == FR_MEANS_SYMPTOM || (o->meaning == FR_MEANS_TEARDOWN && o->e->level != FR_LEVEL_NONE);
+        bool user = o->e->trace != NULL && fr_sv_ends(o->e->trace->exception, FR_SV("KeyboardInterrupt"));
+        bool ended = (o->e->trace != NULL && !user) || (o->failure >= 0 && strcmp(c->lib->failures[o->failure].id, "torchrun-child-failed") == 0);
+        c->failed |= o->meaning == FR_MEANS_SYMPTOM || (o->meaning == FR_MEANS_TEARDOWN && (ended || (o->e->level != FR_LEVEL_NONE && !user)));
         if (o->meaning != FR_MEANS_SYMPTOM || o->failure < 0) {
             continue;
         }
@@ -225,7 +228,11 @@ void fr_case_symptoms(struct fr_case *c)
         bool first = k->obs.n == 0;
         fr_cand_obs(c, k, i);
         if (first) {
-            k->score = -40 + 0.3 * c->lib->failures[o->failure].weight;
+            bool very_first = true;
+            for (uint32_t n = 0; n < c->cands.n; n++) {
+                very_first &= &c->cands.v[n] == k || c->cands.v[n].ground != FR_GROUND_SYMPTOM;
+            }
+            k->score = (very_first ? -36 : -40) + 0.3 * c->lib->failures[o->failure].weight;
             fr_cand_against(c, k, "it is what a victim prints when another process has failed");
         }
         uint8_t about = o->signal >= 0 ? c->lib->signals[o->signal].about : FR_ABOUT_REPORTER;

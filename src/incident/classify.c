@@ -45,8 +45,13 @@ static void by_trace(const struct fr_case *c, struct fr_obs *o)
     const struct fr_trace *t = o->e->trace;
     bool origin = o->e->line == t->origin_line && t->origin_line != t->last_line;
     fr_sv name = last_part(origin ? t->origin_exception : t->exception);
-    if (t->exception.n == 0 && t->kind == FR_TRACE_PYTHON) {
-        return; /* cut off before its exception: it says who failed, not of what */
+    if (t->exception.n == 0 && t->kind == FR_TRACE_PYTHON) { /* cut off before its exception: it says who failed, not of what */
+        bool after_exit = c->src_exits[o->src] != 0 && c->src_exits[o->src] < o->e->line && o->e->who.rank < 0;
+        bool launcher = after_exit || fr_sv_has(t->frames, FR_SV("launch_agent")) || fr_sv_has(t->frames, FR_SV("elastic"));
+        o->cut = true;
+        o->meaning = launcher ? FR_MEANS_TEARDOWN : FR_MEANS_CAUSE;
+        o->failure = launcher ? o->failure : fr_case_class(c, "python-exception");
+        return;
     }
     if (t->kind == FR_TRACE_FAULTHANDLER) {
         bool segv = fr_sv_has(t->message, FR_SV("Segmentation fault"));
@@ -171,7 +176,7 @@ static void reactions(const struct fr_case *c, struct fr_obs *o)
 {
     uint8_t fact = o->e->fact;
     bool general = o->failure >= 0 && c->lib->failures[o->failure].weight <= 20;
-    if (fact == FR_FACT_NONE && o->e->trace == NULL && o->meaning == FR_MEANS_CAUSE && c->src_exits[o->src] &&
+    if (fact == FR_FACT_NONE && o->e->trace == NULL && o->meaning == FR_MEANS_CAUSE && c->src_exits[o->src] != 0 &&
         is_exit_class(c, o->failure)) {
         o->meaning = FR_MEANS_NOTHING; /* the row it stands in is a fact already */
     }
@@ -213,13 +218,14 @@ static void classify(const struct fr_case *c, struct fr_obs *o)
     }
     reactions(c, o);
     o->recovered = o->meaning != FR_MEANS_NOTHING && went_on(c, o);
+    closes = closes && (e->trace->exception.n != 0 || e->trace->kind != FR_TRACE_PYTHON);
     o->fatal = !o->recovered && (closes || e->is_kernel || e->fact == FR_FACT_OOM_KILL);
     set_subject(c, o);
 }
 
 void fr_case_classify(struct fr_case *c)
 {
-    c->src_exits = FR_NEW_N(&c->arena, bool, c->set->sources.n + 1);
+    c->src_exits = FR_NEW_N(&c->arena, uint64_t, c->set->sources.n + 1);
     c->src_restart = FR_NEW_N(&c->arena, uint64_t, c->set->sources.n + 1);
     if (c->src_exits == NULL || c->src_restart == NULL) {
         c->nomem = true;
@@ -227,7 +233,9 @@ void fr_case_classify(struct fr_case *c)
     }
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_event *e = c->obs.v[i].e;
-        c->src_exits[c->obs.v[i].src] |= e->fact == FR_FACT_EXIT;
+        if (e->fact == FR_FACT_EXIT && c->src_exits[c->obs.v[i].src] == 0) {
+            c->src_exits[c->obs.v[i].src] = e->line;
+        }
         if (e->fact == FR_FACT_ATTEMPT) {
             c->src_restart[c->obs.v[i].src] = e->line;
         }

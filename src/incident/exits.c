@@ -75,7 +75,7 @@ static void each_task(struct fr_case *c, const struct fr_obs *o, fr_sv list, voi
     }
 }
 
-static int32_t exit_rank(const struct fr_case *c, const struct fr_obs *o)
+int32_t fr_case_exit_rank(const struct fr_case *c, const struct fr_obs *o)
 {
     const struct fr_event *e = o->e;
     int64_t rank = fr_event_num(e, FR_KEY_RANK, -1);
@@ -188,7 +188,7 @@ static void weigh_aborts(struct fr_case *c)
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
         bool complaint = o->e->fact == FR_FACT_TIMEOUT || o->e->fact == FR_FACT_PEER_LOST || o->meaning == FR_MEANS_SYMPTOM;
-        waited |= o->attempt == c->attempt && complaint && o->e->level != FR_LEVEL_INFO;
+        waited |= o->attempt == c->attempt && complaint && (o->e->level == FR_LEVEL_NONE || o->e->level >= FR_LEVEL_ERROR);
     }
     for (uint32_t i = 0; i < c->cands.n; i++) {
         struct fr_cand *k = &c->cands.v[i];
@@ -211,7 +211,7 @@ void fr_case_exits(struct fr_case *c)
         if (list.n != 0) {
             each_task(c, o, list, exit_of);
         } else {
-            exit_of(c, o, exit_rank(c, o));
+            exit_of(c, o, fr_case_exit_rank(c, o));
         }
         c->failed |= fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0;
     }
@@ -230,7 +230,7 @@ void fr_case_exits(struct fr_case *c)
         const struct fr_obs *o = &c->obs.v[i];
         int64_t code = fr_event_num(o->e, FR_KEY_EXITCODE, 0);
         code = code > 128 && code < 160 ? 128 - code : code;
-        if (o->e->fact == FR_FACT_EXIT && o->attempt == c->attempt && code < 0 && code != -15 && exit_rank(c, o) < 0 &&
+        if (o->e->fact == FR_FACT_EXIT && o->attempt == c->attempt && code < 0 && code != -15 && fr_case_exit_rank(c, o) < 0 &&
             fr_event_text(o->e, FR_KEY_RANKS).n == 0 && !was_stopped(c, o, fr_event_num(o->e, FR_KEY_PID, -1))) {
             signal_death(c, o, -1, (int)code);
         }

@@ -46,6 +46,14 @@ static void base_score(struct fr_case *c, struct fr_cand *k)
         k->score += 15;
         fr_cand_for(c, k, "it ended the process that printed it");
     }
+    bool cut = k->obs.n != 0;
+    for (uint32_t i = 0; i < k->obs.n; i++) {
+        cut &= c->obs.v[k->obs.v[i]].cut;
+    }
+    if (cut) {
+        k->score -= 48;
+        fr_cand_against(c, k, "its traceback was cut off before the exception");
+    }
     uint8_t level = loudest(c, k);
     if (!k->fatal && k->ground == FR_GROUND_SIGNAL && level != FR_LEVEL_NONE && level <= FR_LEVEL_WARN) {
         k->score -= 25;
@@ -105,7 +113,7 @@ static void against_each_other(struct fr_case *c)
             }
             const struct fr_failure *kf = fr_cand_class(c, k), *of = fr_cand_class(c, o);
             bool voiced = o->ground <= FR_GROUND_SERIES && k->ground <= FR_GROUND_SERIES;
-            bool can_explain = o->ground != FR_GROUND_SYMPTOM || kf->weight <= of->weight;
+            bool can_explain = o->ground != FR_GROUND_SYMPTOM || kf->weight <= of->weight || is_before(c, o, k);
             if (lists(of->explains, kf->id) && can_explain) {
                 k->score -= 60;
                 fr_cand_against(c, k, "%s explains it", of->id);
@@ -146,6 +154,10 @@ static void set_scope(const struct fr_case *c, struct fr_cand *k)
         k->scope = FR_SCOPE_ALL_RANKS;
     } else if (f->scope == FR_SCOPE_ALL_RANKS && k->ranks.n != 1) {
         k->scope = FR_SCOPE_ALL_RANKS;
+    } else if (f->scope == FR_SCOPE_ALL_RANKS && c->ranks.n <= 1 && c->world != 1) {
+        k->scope = FR_SCOPE_ALL_RANKS; /* one rank's log of what hits all alike */
+    } else if (k->ground == FR_GROUND_EXIT && k->ranks.n > 1) {
+        k->scope = FR_SCOPE_UNKNOWN; /* several died the same way: the numbers do not order them */
     } else if (k->ranks.n == 1) {
         k->scope = FR_SCOPE_RANK;
     } else if (k->ranks.n > 1) {

@@ -46,6 +46,13 @@ static void list_ranks(struct fr_case *c)
     for (uint32_t i = 0; i < c->obs.n; i++) {
         note(c, &v, c->obs.v[i].rank);
         note(c, &v, c->obs.v[i].subject);
+        const struct fr_event *e = c->obs.v[i].e;
+        if (e->fact == FR_FACT_EXIT) {
+            note(c, &v, fr_case_exit_rank(c, &c->obs.v[i]));
+        } else if (e->fact == FR_FACT_MISMATCH) {
+            note(c, &v, (int32_t)fr_event_num(e, FR_KEY_RANK, -1));
+            note(c, &v, (int32_t)fr_event_num(e, FR_KEY_PEER_RANK, -1));
+        }
     }
     for (uint32_t i = 0; i < c->set->sources.n; i++) {
         const struct fr_source_evidence *s = c->set->sources.v[i];
