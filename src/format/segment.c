@@ -155,6 +155,32 @@ static fr_sv own_role(fr_sv s)
 static const bool interesting[256] = {['\r'] = true, ['['] = true, ['('] = true, ['W'] = true,
                                       ['E'] = true,  ['I'] = true, ['F'] = true, ['C'] = true};
 
+typedef unsigned char bytes16 __attribute__((vector_size(16)));
+
+/* Whether one of p[0..16) is interesting. */
+static inline bool any_interesting(const char *p)
+{
+    bytes16 v;
+    memcpy(&v, p, sizeof v);
+    bytes16 hit = (bytes16)((v == '\r') | (v == '[') | (v == '(') | (v == 'W') | (v == 'E') |
+                            (v == 'I') | (v == 'F') | (v == 'C'));
+    uint64_t half[2];
+    memcpy(half, &hit, sizeof half);
+    return (half[0] | half[1]) != 0;
+}
+
+/* The first interesting byte from i on; s.n when there is none. */
+static inline size_t next_interesting(fr_sv s, size_t i)
+{
+    while (s.n - i >= 16 && !any_interesting(s.p + i)) {
+        i += 16;
+    }
+    while (i < s.n && !interesting[(unsigned char)s.p[i]]) {
+        i++;
+    }
+    return i;
+}
+
 /* A level letter or word; behind "[" or inside a word it begins nothing. */
 static bool is_inside(fr_sv s, size_t i)
 {
@@ -168,10 +194,7 @@ static size_t cut_at(fr_sv s)
     fr_sv role = own_role(s);
     bool is_json = s.p[0] == '{' && (fr_lex_peek(s, 1) == '"');
     size_t known = 0; /* the text up to here is prefixes and nothing else */
-    for (size_t i = 1; i < s.n; i++) {
-        if (!interesting[(unsigned char)s.p[i]]) {
-            continue;
-        }
+    for (size_t i = next_interesting(s, 1); i < s.n; i = next_interesting(s, i + 1)) {
         if (s.p[i] == '\r') {
             return i;
         }

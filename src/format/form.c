@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* form: see form.h. A form reaches from the segment's start through its prefix to the first digit
+ * of the text, so that the peeler's decision to stop there is the same. */
+#include "format/form.h"
+
+#include "format/lex.h"
+#include "format/peel.h"
+
+enum { TEXT_MAX = 32 }; /* of the text, when no digit comes */
+
+static bool same_bytes(const struct fr_form *f, fr_sv segment)
+{
+    return segment.n > f->n && memcmp(segment.p, f->bytes, f->stamp) == 0 &&
+           memcmp(segment.p + f->stamp_end, f->bytes + f->stamp_end, f->n - f->stamp_end) == 0 &&
+           (!f->digit_follows || fr_is_digit(segment.p[f->n]));
+}
+
+const struct fr_form *fr_forms_find(const struct fr_forms *f, uint64_t kind, fr_sv segment,
+                                    struct fr_when *ret_when)
+{
+    for (uint32_t i = 0; i < f->n; i++) {
+        const struct fr_form *form = &f->v[i];
+        if (form->kind != kind || !same_bytes(form, segment)) {
+            continue;
+        }
+        *ret_when = FR_WHEN_NONE;
+        if (form->stamp == form->stamp_end) {
+            return form;
+        }
+        fr_sv at = fr_sv_range(segment.p + form->stamp, segment.p + form->n);
+        if (fr_stamp_iso(&at, ret_when) && at.p == segment.p + form->stamp_end) {
+            return form;
+        }
+    }
+    return NULL;
+}
+
+/* Where the prefix ends in the segment as it was read; FR_NPOS when that cannot be told. */
+static size_t text_begins(fr_sv segment, fr_sv text)
+{
+    char clean[4 * FR_FORM_BYTES];
+    if (text.p >= segment.p && text.p < segment.p + segment.n) {
+        return (size_t)(text.p - segment.p);
+    }
+    if (segment.n > sizeof clean || !fr_peel_has_ansi(segment)) { /* unescaped */
+        return FR_NPOS;
+    }
+    size_t n = fr_peel_strip_ansi(segment, clean), at = fr_sv_find(segment, fr_sv_head(text, 8));
+    while (n > text.n && (fr_is_space(clean[n - 1]) || clean[n - 1] == '\r')) {
+        n--;
+    }
+    if (at == FR_NPOS || n < text.n || memcmp(clean + n - text.n, text.p, text.n) != 0) {
+        return FR_NPOS;
+    }
+    return fr_peel_strip_ansi(fr_sv_head(segment, at), clean) == n - text.n ? at : FR_NPOS;
+}
+
+/* The place of the time that was peeled off. False: there is one, and it is of another shape. */
+static bool find_stamp(fr_sv prefix, const struct fr_when *when, struct fr_form *f)
+{
+    f->stamp = f->stamp_end = 0;
+    for (size_t i = 0; when->basis != FR_TIME_BASIS_NONE && i < prefix.n; i++) {
+        fr_sv at = fr_sv_skip(prefix, i);
+        struct fr_when seen;
+        bool begins = fr_is_digit(prefix.p[i]) && (i == 0 || !fr_is_digit(prefix.p[i - 1]));
+        if (begins && fr_stamp_iso(&at, &seen) && seen.ns == when->ns &&
+            seen.resolution_ns == when->resolution_ns && seen.basis == when->basis) {
+            f->stamp = (uint16_t)i;
+            f->stamp_end = (uint16_t)(at.p - prefix.p);
+            return true;
+        }
+    }
+    return when->basis == FR_TIME_BASIS_NONE;
+}
+
+void fr_forms_learn(struct fr_forms *f, uint64_t kind, fr_sv segment, const struct fr_record *rec,
+                    const struct fr_who *who, uint32_t tag)
+{
+    size_t n = rec->text.n == 0 ? FR_NPOS : text_begins(segment, rec->text);
+    if (n > FR_FORM_BYTES - TEXT_MAX || fr_is_digit(segment.p[n]) || rec->repeated ||
+        rec->is_kernel || rec->outer.basis != FR_TIME_BASIS_NONE) {
+        return;
+    }
+    struct fr_form form = {.kind = kind, .who = *who, .tag = tag};
+    if (!find_stamp(fr_sv_head(segment, n), &rec->when, &form)) {
+        return;
+    }
+    size_t most = n + TEXT_MAX < segment.n ? n + TEXT_MAX : segment.n - 1;
+    while (n < most && !fr_is_digit(segment.p[n])) {
+        n++;
+    }
+    form.n = (uint16_t)n;
+    form.digit_follows = fr_is_digit(segment.p[n]);
+    memcpy(form.bytes, segment.p, n);
+    if (f->n < FR_FORMS) {
+        f->v[f->n++] = form;
+    } else {
+        f->v[f->oldest] = form;
+        f->oldest = (f->oldest + 1) % FR_FORMS;
+    }
+}
+
+bool fr_form_is_bar(fr_sv segment)
+{
+    size_t i = 0, digits = 0;
+    while (i < segment.n && segment.p[i] == ' ') {
+        i++;
+    }
+    while (digits < 4 && fr_is_digit(fr_lex_peek(segment, i + digits))) {
+        digits++;
+    }
+    i += digits;
+    return digits > 0 && digits < 4 && fr_lex_peek(segment, i) == '%' &&
+           fr_lex_peek(segment, i + 1) == '|';
+}
