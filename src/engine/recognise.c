@@ -46,7 +46,7 @@ static void add_findings(struct recognise *r, const fr_findings *f)
     for (uint32_t i = 0; i < f->n; i++) {
         for (uint32_t s = 0; s < r->lib->n_signals; s++) {
             const struct fr_signal *sig = &r->lib->signals[s];
-            bool soon = sig->until_step < 0 || (f->v[i].step >= 0 && f->v[i].step <= sig->until_step);
+            bool soon = sig->until_step < 0 || f->v[i].step <= sig->until_step;
             if (sig->metric == (int)f->v[i].metric && sig->finding == (int)f->v[i].kind && soon) {
                 add(r, (uint16_t)s);
             }

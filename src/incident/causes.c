@@ -160,7 +160,7 @@ static const struct fr_signal *metric_signal(const struct fr_case *c, const stru
 {
     for (uint32_t i = from; i < c->lib->n_signals; i++) {
         const struct fr_signal *s = &c->lib->signals[i];
-        if (s->metric == (int)f->metric && s->finding == (int)f->kind && (s->until_step < 0 || (f->step >= 0 && f->step <= s->until_step))) {
+        if (s->metric == (int)f->metric && s->finding == (int)f->kind && (s->until_step < 0 || f->step <= s->until_step)) {
             return s;
         }
     }
