@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "engine/recorder.h"
+#include "format/form.h"
 #include "format/format.h"
 #include "series/series.h"
 
@@ -17,6 +18,8 @@ struct fr_collector {
     struct fr_arena scratch;
     struct fr_peel_ctx peel;
     struct fr_recorder rec;     /* of the current member */
+    struct fr_forms forms;      /* of its metric lines; tag: the speaker */
+    uint32_t bars;              /* the speaker of its progress bars, UINT32_MAX: none seen */
     bool edge;                  /* the current chunk is head or tail */
 };
 
@@ -101,15 +104,62 @@ static int take_facts(struct fr_collector *c, const struct fr_hit *hit, const st
     return n;
 }
 
-/* Metric lines are the many: their prefix is peeled only while the speaker of this source's metric lines is not settled. */
-static void take_point(struct fr_collector *c, const struct fr_hit *hit, const struct fr_record *rec, fr_sv segment)
+static bool take_point(struct fr_collector *c, const struct fr_hit *hit, const struct fr_who *who, const struct fr_when *when,
+                       fr_sv segment, struct fr_point *ret)
 {
-    struct fr_point point;
-    if (fr_point_parse(segment, hit->metrics, &point)) {
-        fr_series_add(c->series, &point, &rec->who, &rec->when, hit->lineno, hit->offset, segment);
-        fr_recorder_progress(&c->rec, rec, &point);
+    if (!fr_point_parse(segment, hit->metrics, ret)) {
+        return false;
     }
+    fr_series_add(c->series, ret, who, when, hit->lineno, hit->offset, segment);
+    return true;
 }
+
+/* ---- the short way ---- A fifth of the lines of a training log are metrics and bring nothing else. Nothing is peeled off those
+ * that look like an earlier one, nor off progress bars. */
+
+static bool is_plain(const struct fr_collector *c, const struct fr_hit *hit)
+{
+    return hit->metrics != 0 && hit->n_signals == 0 && hit->facts == 0 && hit->traces == 0 && !c->edge && !fr_tracer_open(c->tracer);
+}
+
+static bool take_known(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment)
+{
+    static const struct fr_who nobody = FR_WHO_NONE;
+    const struct fr_who *who = &nobody;
+    struct fr_when when = FR_WHEN_NONE;
+    struct fr_point point;
+    uint32_t speaker = c->bars;
+    if (speaker == UINT32_MAX || !fr_form_is_bar(segment)) {
+        const struct fr_form *form = fr_forms_find(&c->forms, hit->metrics, segment, &when);
+        if (form == NULL) {
+            return false;
+        }
+        who = &form->who;
+        speaker = form->tag;
+    }
+    bool is_point = take_point(c, hit, who, &when, segment, &point);
+    fr_recorder_alive_late(&c->rec, speaker, &when, segment, hit->lineno, is_point ? &point : NULL);
+    return true;
+}
+
+/* rec: what was peeled off the segment, the long way. */
+static void learn(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment, const struct fr_record *rec)
+{
+    uint32_t speaker = fr_recorder_speaker(&c->rec, rec);
+    if (speaker == UINT32_MAX) {
+        return;
+    }
+    if (fr_form_is_bar(segment)) {
+        c->bars = speaker;
+        return;
+    }
+    struct fr_who who = rec->who;
+    who.node = c->rec.ev->speakers.v[speaker].who.node;
+    who.role = c->rec.ev->speakers.v[speaker].who.role;
+    fr_forms_learn(&c->forms, hit->metrics, segment, rec, &who, speaker);
+}
+
+/* ---- the long way ---- */
 
 static int on_segment(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment, bool only)
 {
@@ -117,6 +167,7 @@ static int on_segment(struct fr_collector *c, const struct fr_hit *hit, fr_sv se
                             .who = FR_WHO_NONE, .when = FR_WHEN_NONE, .outer = FR_WHEN_NONE};
     uint16_t signals[FR_HIT_SIGNALS];
     struct fr_draft drafts[4];
+    struct fr_point point;
     fr_peel(&c->peel, segment, &rec);
     rec.offset = hit->offset;
     rec.lineno = hit->lineno;
@@ -130,8 +181,8 @@ static int on_segment(struct fr_collector *c, const struct fr_hit *hit, fr_sv se
         }
     }
     int facts = hit->facts != 0 ? take_facts(c, hit, &rec, drafts, 4) : 0;
-    if (hit->metrics != 0) {
-        take_point(c, hit, &rec, segment);
+    if (hit->metrics != 0 && take_point(c, hit, &rec.who, &rec.when, segment, &point)) {
+        fr_recorder_progress(&c->rec, &rec, &point);
     }
     fr_recorder_alive(&c->rec, &rec);
     int rc = 0;
@@ -145,6 +196,9 @@ static int on_segment(struct fr_collector *c, const struct fr_hit *hit, fr_sv se
     if (rc >= 0 && (fr_tracer_open(c->tracer) || hit->traces != 0 || fr_trace_opens(rec.text))) {
         rc = trace_done(c, &rec);
     }
+    if (is_plain(c, hit)) {
+        learn(c, hit, segment, &rec);
+    }
     return rc;
 }
 
@@ -154,9 +208,11 @@ static int on_hit(void *ctx, const struct fr_hit *hit)
     fr_sv rest = hit->line, segment;
     int rc = 0;
     fr_arena_reset(&c->scratch);
-    bool blank = true;
+    bool blank = true, plain = is_plain(c, hit);
     while (rc >= 0 && fr_segment_next(&rest, &segment)) {
-        rc = on_segment(c, hit, segment, segment.n + 2 >= hit->line.n);
+        if (!plain || !take_known(c, hit, segment)) {
+            rc = on_segment(c, hit, segment, segment.n + 2 >= hit->line.n);
+        }
         blank = false;
     }
     if (blank && fr_tracer_open(c->tracer)) { /* ends the message of an exception */
@@ -221,6 +277,7 @@ static int scan_member(struct fr_collector *c, struct fr_err *err)
         if (mode < 0) {
             return mode;
         }
+        fr_recorder_settle(&c->rec);
         ev->lines += newlines;
         ev->bytes = chunk.offset + chunk.bytes.n;
         if (chunk.last && chunk.bytes.n != 0 && chunk.bytes.p[chunk.bytes.n - 1] != '\n') {
@@ -264,9 +321,11 @@ static int collect_member(struct fr_collector *c, const struct fr_member *m, str
     *slot = ev;
     fr_arena_reset(&c->scratch);
     c->peel = (struct fr_peel_ctx){&c->scratch, year_of(m->mtime_ns)};
+    c->forms.n = c->forms.oldest = 0;
+    c->bars = UINT32_MAX;
     int rc = fr_series_new(&c->series);
     if (rc == 0) {
-        rc = fr_recorder_init(&c->rec, ev, c->o.library);
+        rc = fr_recorder_init(&c->rec, ev, c->o.library, &c->peel);
     }
     if (rc == 0) {
         rc = scan_member(c, err);

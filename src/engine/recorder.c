@@ -9,9 +9,10 @@
 
 enum { LAST_TEXT_MAX = 240, KEY_MAX = 200 };
 
-int fr_recorder_init(struct fr_recorder *r, struct fr_source_evidence *ev, const struct fr_library *lib)
+int fr_recorder_init(struct fr_recorder *r, struct fr_source_evidence *ev, const struct fr_library *lib,
+                     const struct fr_peel_ctx *peel)
 {
-    *r = (struct fr_recorder){.ev = ev, .lib = lib, .last_speaker = UINT32_MAX};
+    *r = (struct fr_recorder){.ev = ev, .lib = lib, .peel = peel, .last_speaker = UINT32_MAX, .newest = UINT32_MAX};
     fr_map_init(&r->by_content, &r->keys);
     fr_map_init(&r->by_speaker, &r->keys);
     r->per_signal = fr_calloc(lib->n_signals + 1, sizeof *r->per_signal);
@@ -84,37 +85,102 @@ static void keep_text(struct fr_recorder *r, fr_sv *slot, fr_sv text)
     slot->n = cut.n;
 }
 
-void fr_recorder_alive(struct fr_recorder *r, const struct fr_record *rec)
+uint32_t fr_recorder_speaker(struct fr_recorder *r, const struct fr_record *rec)
 {
-    struct fr_activity *a = speaker_of(r, rec);
-    if (a == NULL) {
-        return;
-    }
+    return speaker_of(r, rec) != NULL ? r->last_speaker : UINT32_MAX;
+}
+
+static void sign(struct fr_activity *a, const struct fr_when *t, uint64_t lineno)
+{
     a->lines++;
-    a->last_line = rec->lineno;
-    const struct fr_when *t = rec->when.basis != FR_TIME_BASIS_NONE ? &rec->when : &rec->outer;
+    a->last_line = lineno;
     if (t->basis != FR_TIME_BASIS_NONE) {
         if (a->first.basis == FR_TIME_BASIS_NONE) {
             a->first = *t;
         }
         a->last = *t;
     }
+}
+
+/* A newer text of the same speaker is at hand. */
+static void forget_late(struct fr_recorder *r, uint32_t speaker)
+{
+    for (uint32_t i = 0; i < r->n_late; i++) {
+        if (r->late[i].speaker == speaker) {
+            r->late[i].segment = FR_SV_NONE;
+        }
+    }
+    r->newest = UINT32_MAX;
+}
+
+void fr_recorder_alive(struct fr_recorder *r, const struct fr_record *rec)
+{
+    struct fr_activity *a = speaker_of(r, rec);
+    if (a == NULL) {
+        return;
+    }
+    sign(a, rec->when.basis != FR_TIME_BASIS_NONE ? &rec->when : &rec->outer, rec->lineno);
     if (rec->text.n != 0) {
+        forget_late(r, r->last_speaker);
         keep_text(r, &a->last_text, rec->text);
         keep_text(r, &r->ev->last_text, rec->text);
         r->ev->last_line_no = rec->lineno;
     }
 }
 
-void fr_recorder_progress(struct fr_recorder *r, const struct fr_record *rec, const struct fr_point *p)
+static void step(struct fr_recorder *r, struct fr_activity *a, uint64_t lineno, const struct fr_point *p)
 {
     struct fr_source_evidence *ev = r->ev;
     memmove(ev->metric_tail + 1, ev->metric_tail, sizeof ev->metric_tail - sizeof ev->metric_tail[0]);
-    ev->metric_tail[0] = rec->lineno;
-    struct fr_activity *a = speaker_of(r, rec);
+    ev->metric_tail[0] = lineno;
     if (a != NULL && p->step >= 0) {
         a->last_step = p->step;
     }
+}
+
+void fr_recorder_progress(struct fr_recorder *r, const struct fr_record *rec, const struct fr_point *p)
+{
+    step(r, speaker_of(r, rec), rec->lineno, p);
+}
+
+void fr_recorder_settle(struct fr_recorder *r)
+{
+    for (uint32_t i = 0; i < r->n_late; i++) {
+        const struct fr_late *l = &r->late[i];
+        struct fr_record rec;
+        if (l->segment.n == 0) {
+            continue;
+        }
+        fr_peel(r->peel, l->segment, &rec);
+        keep_text(r, &r->ev->speakers.v[l->speaker].last_text, rec.text);
+        if (i == r->newest) {
+            keep_text(r, &r->ev->last_text, rec.text);
+            r->ev->last_line_no = l->lineno;
+        }
+    }
+    r->n_late = 0;
+    r->newest = UINT32_MAX;
+}
+
+void fr_recorder_alive_late(struct fr_recorder *r, uint32_t speaker, const struct fr_when *when, fr_sv segment, uint64_t lineno,
+                            const struct fr_point *p)
+{
+    struct fr_activity *a = &r->ev->speakers.v[speaker];
+    uint32_t i = 0;
+    if (p != NULL) {
+        step(r, a, lineno, p);
+    }
+    sign(a, when, lineno);
+    while (i < r->n_late && r->late[i].speaker != speaker) {
+        i++;
+    }
+    if (i == FR_RECORDER_LATE) {
+        fr_recorder_settle(r);
+        i = 0;
+    }
+    r->late[i] = (struct fr_late){speaker, segment, lineno};
+    r->n_late += i == r->n_late;
+    r->newest = i;
 }
 
 /* ---- events ---- */
