@@ -219,9 +219,9 @@ static void set_innocent(struct fr_case *c, const struct fr_cand *k, struct fr_r
         }
         *slot = (struct fr_innocent){.text = dup(r, o->e->text), .at = quote(c, r, o)};
         slot->why = fr_arena_printf(&r->arena, "%s: %s", id,
-                                    o->recovered ? "training went on after it"
-                                    : o->meaning == FR_MEANS_TEARDOWN ? "the launcher's or scheduler's reaction"
-                                                                      : "what a process prints when another one has failed");
+                                    o->meaning == FR_MEANS_TEARDOWN ? "the launcher's or scheduler's reaction"
+                                    : o->recovered                  ? "the program went on after it"
+                                                                    : "what a process prints when another one has failed");
     }
 }
 

@@ -76,7 +76,7 @@ static void accuse_silent(struct fr_case *c, const struct tally *t)
     for (uint32_t i = 0; i < t->suspects; i++) {
         fr_cand_rank(c, k, t->suspect[i]->rank);
     }
-    k->ground = k->ground == FR_GROUND_EXIT ? FR_GROUND_EXIT : FR_GROUND_SILENCE;
+    k->ground = k->ground == FR_GROUND_EXIT || k->ground == FR_GROUND_ACCUSED ? k->ground : FR_GROUND_SILENCE;
     k->silent = true;
     double score = t->confessed != 0 ? 12 : 25; /* somebody confessed: silence is then only a possibility */
     k->score = k->score > score ? k->score : score;

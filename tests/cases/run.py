@@ -6,8 +6,8 @@
 
 A label says what is true, not what the program prints: `accept` (classes that are right; "healthy" and "inconclusive" are
 verdicts), `initiator` (scope, ranks where the logs can tell), `began_line`, `action`, `note` (what makes the case hard).
-A directory may hold `known.txt`: one "FILE CHECK why" a line, checks that are known to fail; one that passes is an error too,
-so the list can only shrink.
+tests/cases/known.txt lists checks that are known to fail: "CORPUS/FILE CHECK why" a line. One that passes is an error
+too, so the list can only shrink.
 """
 import argparse
 import collections
@@ -58,20 +58,21 @@ def judge(label, report):
     return out, band
 
 
-def known_of(directory):
+def known_failures():
     known = {}
-    path = os.path.join(directory, "known.txt")
-    if os.path.exists(path):
-        for line in open(path):
-            if line.strip() and not line.startswith("#"):
-                name, check, why = line.rstrip("\n").split(" ", 2)
-                known[name, check] = why
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "known.txt")
+    for line in open(path):
+        if line.strip() and not line.startswith("#"):
+            name, check, why = line.rstrip("\n").split(" ", 2)
+            known[name, check] = why
     return known
 
 
 def run_directory(binary, directory, rows, failures):
     count = collections.Counter()
-    known = known_of(directory)
+    known = known_failures()
+    corpus = os.path.basename(directory)
+    prefix = "shared-" if os.path.basename(os.path.dirname(os.path.dirname(directory))) == "shared" else ""
     for line in open(os.path.join(directory, "labels.jsonl")):
         label = json.loads(line)
         try:
@@ -81,11 +82,11 @@ def run_directory(binary, directory, rows, failures):
             checks, band, took = {"class": (False, "ERROR %s" % e), "crash": (False, str(e))}, None, 0.0
         for check, (ok, got) in checks.items():
             count[check, ok] += 1
-            if ok == ((label["file"], check) in known):
+            if ok == ((prefix + corpus + "/" + label["file"], check) in known):
                 failures.append("%s/%s: %s: got %s, accepts %s %s line %s action %s%s" % (
                     directory, label["file"], check, got, label["accept"], label.get("initiator"), label.get("began_line"),
                     label.get("action"), " (listed in known.txt but passes: remove it)" if ok else ""))
-        rows.append({"corpus": os.path.basename(directory.rstrip("/")), "file": label["file"], "accept": label["accept"], "band": band,
+        rows.append({"corpus": prefix + corpus, "file": label["file"], "accept": label["accept"], "band": band,
                      "seconds": took, "checks": {k: v[0] for k, v in checks.items()}, "got": checks["class"][1]})
     names = sorted({c for c, _ in count})
     print("%s: %s" % (directory, ", ".join("%s %d/%d" % (n, count[n, True], count[n, True] + count[n, False]) for n in names)))
