@@ -49,7 +49,7 @@ bench:
 
 scorecard: build
 	@tools/install-packages test
-	@python3 tools/scorecard.py --bin build/release/faultrank --out docs/scorecard.md $(dir $(wildcard tests/cases/*/labels.jsonl))
+	@python3 tools/scorecard.py --bin build/release/faultrank --out docs/scorecard.md --reliability src/incident/reliability.def $(dir $(wildcard tests/cases/*/labels.jsonl))
 
 fuzz:
 	@tools/install-packages build fuzz

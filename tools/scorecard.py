@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Writes docs/scorecard.md: what a build gets right on labelled cases, and what it does not.
 
-  scorecard.py --bin build/release/faultrank --out docs/scorecard.md DIR...
+  scorecard.py --bin build/release/faultrank --out docs/scorecard.md [--reliability src/incident/reliability.def] DIR...
+
+With --reliability also writes the table from which the program takes the number beside a confidence band.
 
 Each DIR holds labels.jsonl beside its logs (see tests/cases/run.py). Nothing here is typed in by hand: every number comes from
 running the given build over the given cases.
@@ -67,6 +69,15 @@ def reliability(rows):
     return out
 
 
+def write_reliability(rows, path):
+    """X(BAND, cases, right): the program shows a number only where the table holds enough cases."""
+    with open(path, "w") as f:
+        f.write("/* Made by `make scorecard` from the labelled cases: band, cases, whole answers right. Do not edit. */\n")
+        for band in ("possible", "likely", "certain"):
+            mine = [right(r) for r in rows if r["band"] == band]
+            f.write("X(%s, %d, %d)\n" % (band.upper(), len(mine), sum(mine)))
+
+
 def class_table(rows):
     by = collections.defaultdict(list)
     for r in rows:
@@ -92,6 +103,7 @@ def main():
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     a.add_argument("--bin", required=True)
     a.add_argument("--out", required=True)
+    a.add_argument("--reliability")
     a.add_argument("dirs", nargs="+")
     o = a.parse_args()
     rows, ignored = [], []
@@ -110,6 +122,8 @@ def main():
     text += ["", "## By class", ""] + class_table(rows) + [""]
     with open(o.out, "w") as f:
         f.write("\n".join(text))
+    if o.reliability:
+        write_reliability(rows, o.reliability)
     return 0
 
 
