@@ -101,8 +101,8 @@ void fr_zero_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, con
     /* the fall may pass a tiny value first: from 12.2 to 1.8e-06 to 0.0 the trouble begins at
      * 1.8e-06 */
     bool zero = v == 0,
-         fell = v > 0 && l->before_n != 0 && l->before[0] >= 0.5 && v < 1e-3 * l->before[0];
-    bool stays = l->zero_n != 0 && v >= 0 && v < 1e-3 * l->zero_base;
+         fell = v > 0 && l->before_n != 0 && l->before[0] >= 0.5 && v < 1e-2 * l->before[0];
+    bool stays = l->zero_n != 0 && v >= 0 && v < 1e-2 * l->zero_base;
     if (!zero && !fell && !stays) {
         if (l->zero_n != 0) {
             fr_zero_close(s, g, l, false);

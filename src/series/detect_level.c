@@ -5,11 +5,11 @@
  * is a mixture and no level: the baseline learns it.
  *   loss       limit: median + max(8 sigma, 25 %), and half a range over the largest, with 8 or
  *              more points before; median + max(6 x range, 40 %) with 4-7; +40 % over two or three,
- *              1 or more, that agree within 1 %; four-fold and >= 8 over a single one below 6 (a
+ *              1 or more, that agree within 1 %; +50 % over a single one of 0.5 to 6 (a
  *              pretrained model that answers like an untrained one after its first update).
  *              JUMP: at least 1.4 x and 6 sigma, held to the end for >= 3 points (4 where only two
- *              or three came before, 1 after a single one, 2 at double and 10 sigma, 1 at five-fold
- *              and 30 sigma) and all over the limit if fewer than 5, for longer than twice any
+ *              or three came before; after a single one all four-fold and >= 8, or 6 that are even
+ *              to a quarter of the rise; 2 at double and 10 sigma, 1 at five-fold and 30 sigma), all over the limit if fewer than 5, for longer than twice any
  *              spike before, or for >= 20 points if it ended. From a base below 0.1: by 0.5, or
  *              ten-fold for 8 points.
  *              SPIKE: anything shorter that recovered, of 1.5 x or 10 sigma.
@@ -45,7 +45,7 @@ static double loss_limit(const struct fr_lane *l, double low, double high)
     if (l->ring_n >= 2) {
         return m >= 1 && high - low <= 0.01 * size ? m + fmax(0.4 * size, 0.3) : INFINITY;
     }
-    return m > 0 && m < 6 ? fmax(4 * m, 8) : INFINITY;
+    return m >= 0.5 && m < 6 ? 1.5 * m : INFINITY;
 }
 
 void fr_level_limit(struct fr_lane *l)
@@ -102,6 +102,10 @@ bool fr_level_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at
         h->sum += v;
         h->peak = v > h->peak ? v : h->peak;
         h->low = v < h->low ? v : h->low;
+        if (h->n_high >= 3) {
+            h->tail_low = h->n_high == 3 || v < h->tail_low ? v : h->tail_low;
+            h->tail_high = h->n_high == 3 || v > h->tail_high ? v : h->tail_high;
+        }
         h->last_line = at->line;
         return true;
     }
@@ -128,13 +132,17 @@ static bool is_jump(const struct fr_lane *l, bool held)
         return false; /* near zero, a ratio says little */
     }
     if (!held) {
-        return h->n_high >= 20;
+        return before >= 4 && h->n_high >= 20;
     }
     if (h->n_high <= 2 * l->longest_spike) {
         return false; /* it has come back from such before */
     }
+    if (before == 1) { /* told by its height, or by how even the new level is */
+        return (h->low >= 4 * h->base && h->low >= 8) ||
+               (h->n_high >= 6 && over >= 4 * (h->tail_high - h->tail_low));
+    }
     if (before < 4) {
-        return before == 1 || h->n_high >= 4;
+        return h->n_high >= 4;
     }
     if (h->n_high < 5 && h->low <= h->limit) {
         return false; /* few, and not all of them over the limit */

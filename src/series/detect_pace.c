@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pace: step times, and throughput as time per item.
  *   DROP   a streak of points over the limit of the run so far (its 90 % quantile, at least 4 %
- *          over its median), broken by three points under it: >= 16 points (at the end 8, or 12
- *          with less than 64 before) whose mean is 1.15 x the median and 3 sigma, or at the end
- *          1.04 x and 8 sigma (from the quartiles). Single values count at most 1.5 x the median.
- *          Needs 16 points before. A changed batch starts anew.
- *          Shorter series: two to seven even
- *          steps (range <= 0.3 %), then at least three, each not shorter than the one before (0.5 %
+ *          over its median), broken by three points in a row under it or one in four: >= 16
+ *          points (at the end 8, or 12 with less than 64 before) whose mean is 1.15 x the median
+ *          and 3 sigma, or at the end 1.04 x and 8 sigma (from the quartiles), or 5 at the end with
+ *          1.15 x and 8 sigma. Single values count at most 1.5 x the median. Needs 8 points before.
+ *          A changed batch starts anew.
+ *          Shorter series: two to seven even steps (range <= 0.3 %), then at least three, each not shorter than the one before (0.5 %
  *          slack), up to the end, the last 1.04 to 1.6 x: a slow-down caught as it happens.
  *   STALL  no new step for 10 minutes and 20 x the usual time of the steps made (8 or more seen):
  *          to the end of the source, or until it went on. Begins at the last line before.
@@ -18,7 +18,7 @@
 #include "base/alloc.h"
 #include "series/lane.h"
 
-enum { CREEP_MAX = 64, WARM = 16 };
+enum { CREEP_MAX = 64, WARM = 8 };
 
 /* Every k-th value of the run, k doubling when the store is full: the same points whatever the
  * machine. */
@@ -129,11 +129,14 @@ void fr_pace_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at,
         if (c->n_slow % 64 == 0 &&
             c->clipped <
                 1.04 * c->middle * c->n_slow) { /* the limit was too low: it came from few points */
-            c->n_slow = c->normal_run = 0;
+            c->n_slow = c->normal_run = c->n_inside = 0;
             learn(c, l->n_good);
         }
-    } else if (c->n_slow != 0 && ++c->normal_run >= 3) {
-        fr_pace_close(s, l, false);
+    } else if (c->n_slow != 0) {
+        c->n_inside++;
+        if (++c->normal_run >= 3 || (c->n_inside >= 2 && 4 * c->n_inside > c->n_slow)) {
+            fr_pace_close(s, l, false);
+        }
     }
 }
 
@@ -163,10 +166,11 @@ void fr_pace_close(struct fr_series *s, struct fr_lane *l, bool at_end)
            ratio = c->middle > 0 ? robust / c->middle : 0;
     bool held = at_end && c->normal_run == 0;
     uint32_t enough = !held ? 16 : l->n_good - n >= 64 ? 8 : 12;
-    c->n_slow = c->normal_run = 0;
+    bool clear = held && n >= 5 && ratio >= 1.15 && robust - c->middle >= 8 * c->sigma;
+    c->n_slow = c->normal_run = c->n_inside = 0;
     double over = robust - c->middle;
-    if (n >= enough && ((ratio >= 1.15 && over >= 3 * c->sigma) ||
-                        (held && ratio >= 1.04 && over >= 8 * c->sigma))) {
+    if (clear || (n >= enough && ((ratio >= 1.15 && over >= 3 * c->sigma) ||
+                        (held && ratio >= 1.04 && over >= 8 * c->sigma)))) {
         drop(s, l, c->slow, n, c->middle, mean, held);
     } else if (at_end && !c->creep_dead && l->n_good <= CREEP_MAX && c->creep_n >= 3 &&
                c->creep_last >= 1.04 * c->creep_base && c->creep_last <= 1.6 * c->creep_base) {
@@ -174,7 +178,7 @@ void fr_pace_close(struct fr_series *s, struct fr_lane *l, bool at_end)
     }
     if (!at_end) {
         c->creep_dead = true;
-        if (n >= 8 && c->keep_n >= WARM) { /* a long streak: the limit may be out of date */
+        if ((n >= 8 || l->n_good < 64) && c->keep_n >= WARM) { /* the limit may be out of date */
             learn(c, l->n_good);
         }
     }

@@ -14,14 +14,15 @@
  *            0.4 % and without a trend (first and last third differ by less than 0.15 %); or >=
  *            13 points to the end that are the same to the last digit and at least 0.05 (smaller
  *            ones are cut off in print).
- *            (accuracy) all points within 3 % of 1/n: 12 for n = 10,
- *            20, 100, and 100 for n = 2. */
+ *            (accuracy) all points within 5 % of 1/n: 12 for n = 10, 20, 100; 100 within 1 % for n = 2.
+ *            One point an epoch (no step, a whole epoch): six points are enough for both, also
+ *            at ln(2), which otherwise takes 30. */
 #include <math.h>
 
 #include "series/lane.h"
 
-/* ln of common vocabulary and class counts, ascending. 2 and 3 are left out: 0.69 is a usual
- * value of many losses. */
+/* ln of common vocabulary and class counts, ascending. For two classes only the narrow
+ * rule counts: 0.69 is a usual value of many losses. */
 static const struct {
     double ln;
     int n;
@@ -45,8 +46,9 @@ static const struct {
 /* The nearest ln(n) within 1 %, or NULL. */
 static const double *near_uniform(double v)
 {
+    static const double two = 0.693147;
     if (!(v > 2.27 && v < 12.6)) {
-        return NULL;
+        return fabs(v - two) <= 0.001 * two ? &two : NULL;
     }
     unsigned low = 0, high = sizeof uniform / sizeof *uniform;
     while (low < high) { /* the first that is not below v */
@@ -92,7 +94,7 @@ void fr_flat_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at,
         l->same_at = v;
     }
     if (l->flat_n == 0) {
-        if (v > 2.27 && v < 12.6) {
+        if ((v > 2.27 && v < 12.6) || (v > 0.69 && v < 0.696)) {
             flat_start(s, l, at, v);
         }
         return;
@@ -102,6 +104,7 @@ void fr_flat_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at,
         return;
     }
     l->flat_n++;
+    l->by_epoch = at->point->step < 0 && at->point->epoch == floor(at->point->epoch);
     if (fabs(v - l->flat_at) > 0.001 * l->flat_at) {
         l->narrow_n = 0;
     } else if (l->narrow_n++ == 0) {
@@ -118,7 +121,7 @@ static int uniform_count(double ln)
             return uniform[i].n;
         }
     }
-    return 0;
+    return 2;
 }
 
 void fr_flat_close(struct fr_series *s, struct fr_lane *l, bool at_end)
@@ -129,12 +132,13 @@ void fr_flat_close(struct fr_series *s, struct fr_lane *l, bool at_end)
         return;
     }
     double head = l->flat_head / 16, tail = l->flat_tail, middle = (head + tail) / 2;
-    if (n >= 30 && fabs(middle - l->flat_at) <= 0.004 * l->flat_at &&
+    uint32_t need = l->by_epoch ? 6 : l->flat_at < 1 ? 30 : 12;
+    if (n >= 30 && l->flat_at > 1 && fabs(middle - l->flat_at) <= 0.004 * l->flat_at &&
         fabs(head - tail) <= 0.0015 * l->flat_at) {
         fr_pend(s, l, FR_FINDING_PLATEAU, l->flat, n, true,
                 "loss stays at %.4g, which is ln(%d) = %.4g, for %u points: the output is uniform",
                 middle, uniform_count(l->flat_at), l->flat_at, n);
-    } else if (narrow >= 12) {
+    } else if (narrow >= need) {
         fr_pend(s, l, FR_FINDING_PLATEAU, l->narrow, narrow, true,
                 "loss stays within 0.1 %% of ln(%d) = %.4g for %u points: the output is uniform",
                 uniform_count(l->flat_at), l->flat_at, narrow);
@@ -272,7 +276,7 @@ static double chance_near(double v)
 {
     static const double levels[] = {0.5, 0.1, 0.05, 0.01};
     for (unsigned i = 0; i < sizeof levels / sizeof *levels; i++) {
-        if (fabs(v - levels[i]) <= 0.03 * levels[i]) {
+        if (fabs(v - levels[i]) <= (i == 0 ? 0.01 : 0.05) * levels[i]) {
             return levels[i];
         }
     }
@@ -287,14 +291,15 @@ void fr_chance_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *a
         l->flat = fr_mark_take(s, l->flat, at, v, -1, level);
     }
     l->flat_n += level != 0 && level == l->flat_at;
+    l->by_epoch = at->point->step < 0 && at->point->epoch == floor(at->point->epoch);
 }
 
 void fr_chance_close(struct fr_series *s, struct fr_lane *l, bool at_end)
 {
-    uint64_t need = (l->flat_at == 0.5 ? 100 : 12) * (l->bar ? 25 : 1);
+    uint64_t need = l->by_epoch ? 6 : (l->flat_at == 0.5 ? 100 : 12) * (l->bar ? 25 : 1);
     if (at_end && !l->rl && l->flat_at > 0 && l->flat_n == l->n_good && l->flat_n >= need) {
         fr_pend(s, l, FR_FINDING_PLATEAU, l->flat, l->flat_n, true,
-                "accuracy stays within 3 %% of %.2g, which is chance, on all %u points", l->flat_at,
+                "accuracy stays at %.2g, which is chance, on all %u points", l->flat_at,
                 l->flat_n);
     }
 }

@@ -50,6 +50,7 @@ static const struct named len8[] = {
     L("moe loss", AUX_LOSS), K("step_num", STEP), K("max_step", MAX_STEP)
 };
 static const struct named len9[] = {
+    L("amp_scale", LOSS_SCALE),
     L("mean_loss", LOSS), L("loss_mean", LOSS), L("eval_loss", EVAL_LOSS),
     L("test_loss", EVAL_LOSS), L("Test Loss", EVAL_LOSS), L("Test loss", EVAL_LOSS),
     L("test loss", EVAL_LOSS), L("eval loss", EVAL_LOSS), L("eval/loss", EVAL_LOSS),
@@ -74,6 +75,7 @@ static const struct named len10[] = {
     K("update_num", STEP), K("iterations", STEP), K("batch_size", BATCH)
 };
 static const struct named len11[] = {
+    L("loss_scaler", LOSS_SCALE),
     R("policy_loss", LOSS), L("global_norm", GRAD_NORM), L("samples/sec", THROUGHPUT),
     R("mean_reward", REWARD), R("reward_mean", REWARD), L("train/ZLoss", AUX_LOSS),
     L("z_loss_mean", AUX_LOSS), K("global_step", STEP), K("num_updates", STEP),
@@ -81,6 +83,7 @@ static const struct named len11[] = {
     K("train/epoch", EPOCH)
 };
 static const struct named len12[] = {
+    L("scaler_scale", LOSS_SCALE),
     L("trainer/loss", LOSS), L("running_loss", LOSS), L("eval_lm_loss", EVAL_LOSS),
     MS("step_time_ms", STEP_TIME), R("rewards/mean", REWARD), L("moe_aux_loss", AUX_LOSS),
     R("actor/ppo_kl", AUX_LOSS), R("objective/kl", AUX_LOSS), KR("logps/chosen", MARKS_RL),

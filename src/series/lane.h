@@ -55,6 +55,7 @@ struct fr_bad_run {
 struct fr_shift {
     struct fr_mark *mark, *recovery;
     double base, limit, close, sum, peak, low;
+    double tail_low, tail_high; /* of the high values from the third on */
     uint32_t n_high, normal_run, n_inside; /* n_inside: normal values between the high ones */
     uint64_t last_line;
     uint8_t n_before; /* points the baseline came from */
@@ -81,7 +82,7 @@ struct fr_pace {
     uint8_t keep_n;
     double middle, limit, sigma; /* median; 90 % quantile or 4 % over the median; robust sigma */
     double sum, clipped; /* of the streak; clipped: single values count at most 1.5 x the median */
-    uint32_t n_slow, normal_run;
+    uint32_t n_slow, normal_run, n_inside; /* n_inside: normal points within the streak */
     uint64_t last_line;
     double creep_base, creep_last; /* short series: steps that grow from an even start */
     uint32_t creep_n;
@@ -102,7 +103,7 @@ struct fr_scale {
 struct fr_lane {
     /* what every point touches, together */
     uint8_t metric, ring_n, ring_at, keep_n;
-    bool rl, bar, bad_open;
+    bool rl, bar, bad_open, by_epoch; /* by_epoch: one point an epoch */
     uint8_t n_spikes, n_searches; /* harmless findings kept: a few tell the story */
     uint16_t speaker, since_baseline;
     uint64_t n, n_good;

@@ -10,52 +10,6 @@
 #include "series/pairs.h"
 #include "series/series.h"
 
-static const char *find_loss(const char *p, const char *e)
-{
-    for (; e - p >= 4; p++) {
-        p = memchr(p, 'o', (size_t)(e - p));
-        if (p == NULL) {
-            return NULL;
-        }
-        if (e - p >= 3 && (memcmp(p, "oss", 3) == 0) && (p[-1] == 'l' || p[-1] == 'L')) {
-            return p - 1;
-        }
-    }
-    return NULL;
-}
-
-/* "loss 0.5", "[Loss] 12.5", "loss | 0.5": a name without ':' or '='. */
-static void spaced(const char *p, const char *e, struct fr_point *ret)
-{
-    const char *q = p + 1;
-    while ((q = find_loss(q, e)) != NULL) {
-        const char *r = q + 4;
-        bool alone = q == p || (!isalnum((unsigned char)q[-1]) && q[-1] != '.');
-        while (r < e && (*r == ']' || *r == ')')) {
-            r++;
-        }
-        const char *v = fr_skip_space(r, e);
-        double x;
-        bool number = alone && v > r && fr_pair_value(&v, e, &x);
-        if (number && (!isfinite(x) || memchr(r, '.', (size_t)(v - r)) != NULL)) {
-            const char *w = q;
-            while (w > p && w[-1] == ' ') {
-                w--;
-            }
-            bool evaluation = (w - p >= 3 && memcmp(w - 3, "val", 3) == 0) ||
-                              (q - p >= 4 && memcmp(q - 4, "val_", 4) == 0) ||
-                              (w - p >= 4 && memcmp(w - 4, "test", 4) == 0) ||
-                              (w - p >= 4 && memcmp(w - 4, "eval", 4) == 0) ||
-                              (w - p >= 10 && memcmp(w - 10, "validation", 10) == 0);
-            enum fr_metric m = evaluation ? FR_METRIC_EVAL_LOSS : FR_METRIC_LOSS;
-            if (!fr_point_has(ret, m)) {
-                fr_point_set(ret, m, x);
-            }
-        }
-        q = r;
-    }
-}
-
 static void find_step(const char *p, const char *e, struct fr_point *ret)
 {
     static const char *const steps[] = {"step",      "Step",  "iter",  "Iter",        "iteration",
@@ -112,7 +66,7 @@ static bool parse(fr_sv text, struct fr_point *ret)
     }
     fr_pairs(p, e, ret);
     if (!fr_point_has(ret, FR_METRIC_LOSS)) {
-        spaced(p, e, ret);
+        fr_spaced_pairs(p, e, ret);
     }
     if ((ret->present & losses) == 0 || (ret->flags & FR_POINT_SUMMARY) != 0) {
         return false;
@@ -136,8 +90,11 @@ static const char *const literals[] = {"loss:", "loss=", "loss ",   "loss\":", "
                                        "Loss=", "Loss ", "Loss\":", "Loss]",   NULL};
 static const struct fr_dialect_sample samples[] = {
     {"step 0007 | loss = 31.5", "step=7 loss=31.5"},
-    {"step 12 loss 0.75 lr 0.001", "step=12 loss=0.75"},
-    {"Epoch 2 | batch 900 | loss nan | lr 1.0e-04", "step=900 epoch=2 loss=nan"},
+    {"step 12 loss 0.75 lr 0.001", "step=12 loss=0.75 lr=0.001"},
+    {"step 50  loss 2.1250  amp_scale 4096.0  lr 1.00e-03", "step=50 loss=2.125 loss_scale=4096 lr=0.001"},
+    {"epoch 1 step 2 loss 0.100 kl 0.0200 reward 0.420", "step=2 epoch=1 loss=0.1 reward=0.42 aux_loss=0.02 rl"},
+    {"Epoch 4: train loss 0.5000 acc 0.7500 | val loss 0.6250 acc 0.5000", "epoch=4 loss=0.5 accuracy=0.75 eval_loss=0.625"},
+    {"Epoch 2 | batch 900 | loss nan | lr 1.0e-04", "step=900 epoch=2 loss=nan lr=0.0001"},
     {"Epoch 3 loss: 0.5", "epoch=3 loss=0.5"},
     {"[epoch 3] train_loss=0.25 acc=0.5", "epoch=3 loss=0.25 accuracy=0.5"},
     {"loss: 0.125, acc: 0.75", "loss=0.125 accuracy=0.75"},

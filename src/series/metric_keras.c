@@ -24,9 +24,13 @@ static bool parse(fr_sv text, struct fr_point *ret)
     }
     int64_t step = ret->step, max_step = ret->max_step;
     fr_pairs(dash, e, ret);
-    ret->step = step;
-    ret->max_step = max_step;
-    ret->flags |= FR_POINT_BAR;
+    if (step >= 0 && step == max_step) { /* the last state of an epoch's bar: a point, but of which epoch? */
+        ret->step = ret->max_step = -1;
+    } else {
+        ret->step = step;
+        ret->max_step = max_step;
+        ret->flags |= FR_POINT_BAR;
+    }
     return (ret->present & (1u << FR_METRIC_LOSS | 1u << FR_METRIC_EVAL_LOSS)) != 0;
 }
 
@@ -38,7 +42,7 @@ static const struct fr_dialect_sample samples[] = {
      "step=8 max=150 loss=nan bar"},
     {"\x1b[1m150/150\x1b[0m \x1b[32m----\x1b[0m\x1b[37m\x1b[0m \x1b[1m3s\x1b[0m 1ms/step - "
      "accuracy: 0.7500 - loss: 0.5000 - val_loss: 0.7500",
-     "step=150 max=150 loss=0.5 accuracy=0.75 eval_loss=0.75 bar"},
+     "loss=0.5 accuracy=0.75 eval_loss=0.75"},
     {"notes - loss: none", ""},
     {NULL, NULL},
 };

@@ -149,7 +149,9 @@ static bool parse(fr_sv text, struct fr_point *ret)
     columns(q, e, ret);
     const uint32_t around = 1u << FR_METRIC_LR | 1u << FR_METRIC_LOSS_SCALE |
                             1u << FR_METRIC_SKIPPED;
-    if (!fr_point_has(ret, FR_METRIC_LOSS) && (ret->present & around) == around) {
+    bool skipped = fr_point_has(ret, FR_METRIC_SKIPPED) && ret->value[FR_METRIC_SKIPPED] > 0 &&
+                   !fr_point_has(ret, FR_METRIC_GRAD_NORM); /* then there was nothing to average */
+    if (!fr_point_has(ret, FR_METRIC_LOSS) && (ret->present & around) == around && !skipped) {
         ret->missing |= 1u << FR_METRIC_LOSS;
     }
     return (ret->present | ret->missing) != 0;

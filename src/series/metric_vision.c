@@ -15,19 +15,6 @@
 #include "series/pairs.h"
 #include "series/series.h"
 
-/* "name value" without a separator, where the name stands alone. */
-static bool spaced(const char *p, const char *e, const char *name, double *ret)
-{
-    size_t n = strlen(name);
-    for (const char *q = p; (q = fr_seek(q, e, name, n)) != NULL; q++) {
-        const char *r = fr_skip_space(q + n, e);
-        if ((q == p || isspace((unsigned char)q[-1])) && r > q + n && fr_num(&r, e, ret)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Behind the opening word: "0 [  50/1251", "[0/300][10/1251]", "[0][ 10/5005]", "[0]  [
  * 20/1251]". */
 static bool place(const char *p, const char *e, struct fr_point *ret)
@@ -48,24 +35,17 @@ static bool place(const char *p, const char *e, struct fr_point *ret)
     return true;
 }
 
-static void put_spaced(const char *p, const char *e, struct fr_point *ret)
+/* "time 0.5000 (0.6000)", "Time  0.500 ( 0.750)": a batch's seconds, here only. */
+static void put_time(const char *p, const char *e, struct fr_point *ret)
 {
-    static const struct {
-        const char *name;
-        uint8_t metric;
-    } names[] = {{"loss", FR_METRIC_LOSS},
-                 {"Loss", FR_METRIC_LOSS},
-                 {"grad_norm", FR_METRIC_GRAD_NORM},
-                 {"loss_scale", FR_METRIC_LOSS_SCALE},
-                 {"time", FR_METRIC_STEP_TIME},
-                 {"Time", FR_METRIC_STEP_TIME},
-                 {"lr", FR_METRIC_LR}};
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
-        double v;
-        if (!fr_point_has(ret, (enum fr_metric)names[i].metric) &&
-            spaced(p, e, names[i].name, &v)) {
-            fr_point_set(ret, (enum fr_metric)names[i].metric, v);
-        }
+    const char *q = FR_SEEK(p, e, "ime ");
+    double v;
+    if (q == NULL || q == p || (q[-1] | 0x20) != 't') {
+        return;
+    }
+    q = fr_skip_space(q + 4, e);
+    if (fr_num(&q, e, &v)) {
+        fr_point_set(ret, FR_METRIC_STEP_TIME, v);
     }
 }
 
@@ -89,7 +69,8 @@ static bool parse_vision(fr_sv text, struct fr_point *ret)
     ret->epoch = epoch; /* "Epoch: [0]" read as a pair says the same, "Train: [0/300]" does not */
     ret->step = step;
     ret->max_step = max_step;
-    put_spaced(p, e, ret);
+    fr_spaced_pairs(p, e, ret);
+    put_time(p, e, ret);
     fr_point_across_epochs(ret, 0);
     return fr_point_has(ret, FR_METRIC_LOSS);
 }

@@ -182,6 +182,50 @@ unsigned fr_pairs(const char *p, const char *e, struct fr_point *ret)
     return n;
 }
 
+static bool is_measurement(const char *p, const char *e, double v)
+{
+    if (!isfinite(v)) {
+        return true;
+    }
+    while (p < e && *p != '.' && *p != 'e' && *p != 'E') {
+        p++;
+    }
+    return p < e;
+}
+
+unsigned fr_spaced_pairs(const char *p, const char *e, struct fr_point *ret)
+{
+    unsigned n = 0;
+    for (const char *a = p; a < e;) {
+        if (!isalpha((unsigned char)*a)) {
+            a++;
+            continue;
+        }
+        const char *z = a;
+        while (z < e && is_name(*z)) {
+            z++;
+        }
+        bool alone = a == p || !is_name(a[-1]);
+        const char *gap = z;
+        while (gap < e && (*gap == ']' || *gap == ')')) {
+            gap++;
+        }
+        const char *q = fr_skip_space(gap, e), *begin = q;
+        double v;
+        if (alone && q > gap && fr_pair_value(&q, e, &v) && is_measurement(begin, q, v)) {
+            struct fr_mkey k = meaning(p, fr_sv_range(a, z));
+            if (k.role != FR_MKEY_NONE) {
+                ret->flags |= k.rl ? FR_POINT_RL : 0;
+                put(ret, k, in_seconds(k, q, e, v));
+                n++;
+            }
+            z = q;
+        }
+        a = z;
+    }
+    return n;
+}
+
 fr_sv fr_last_redraw(fr_sv text)
 {
     while (text.n != 0 && (text.p[text.n - 1] == '\r' || text.p[text.n - 1] == '\n')) {

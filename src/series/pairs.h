@@ -15,6 +15,10 @@ fr_sv fr_last_redraw(fr_sv text);
  * non-finite one is kept). */
 unsigned fr_pairs(const char *p, const char *e, struct fr_point *ret);
 
+/* The same for "name value" without a separator. The value must look like a measurement (a decimal
+ * point, an exponent, nan or inf): "step 10" and "saw 3 losses" are none. */
+unsigned fr_spaced_pairs(const char *p, const char *e, struct fr_point *ret);
+
 /* The value at p: spaces, a quote, a bracket and colours skipped. A number must end there: "0.5
  * * x" and "3D" are none. */
 bool fr_pair_value(const char **p, const char *e, double *ret);
