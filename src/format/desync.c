@@ -79,10 +79,31 @@ static bool ras_fact(struct fr_draft *d, fr_sv text)
     return false;
 }
 
+/* A line that is a task's name and nothing else: an item below "Some timed out task names:" or "The
+ * following tasks are unhealthy (stopped sending heartbeats):". */
+static bool listed_task(struct fr_draft *d, fr_sv text)
+{
+    fr_sv at = fr_sv_trim(text), name;
+    int32_t replica = -1, task = -1;
+    if (!fr_lex_lit(&at, "/job:") || !fr_lex_name(&at, &name) || !fr_lex_lit(&at, "/replica:") ||
+        !fr_lex_index(&at, &replica) || !fr_lex_lit(&at, "/task:")) {
+        return false;
+    }
+    fr_sv number = at;
+    if (!fr_lex_index(&at, &task) || at.n != 0) {
+        return false;
+    }
+    d->fact = FR_FACT_MISSING;
+    fr_draft_num(d, FR_KEY_MISSING, task, number);
+    fr_draft_num(d, FR_KEY_TASK, task, FR_SV_NONE);
+    fr_draft_text(d, FR_KEY_REASON, FR_SV("listed"));
+    return true;
+}
+
 /* "/job:jax_worker/replica:0/task:37 has been set to ERROR in coordination service: UNAVAILABLE:
  * Task ... heartbeat timeout", "Some timed out task names: /job:jax_worker/replica:0/task:2", "# of
  * tasks that reached the barrier: 3/4" */
-static bool coordination_fact(struct fr_draft *d, fr_sv text)
+static bool coordination_fact(const struct fr_peel_ctx *ctx, struct fr_draft *d, fr_sv text)
 {
     fr_sv at;
     bool dead = fr_sv_has(text, FR_SV("has been set to ERROR in coordination service")) ||
@@ -93,42 +114,81 @@ static bool coordination_fact(struct fr_draft *d, fr_sv text)
         !fr_lex_find(at, "/task:", &at)) {
         return false;
     }
-    int32_t task = -1;
+    int32_t task = -1, next = -1;
+    fr_sv list = at;
     if (!fr_lex_index(&at, &task)) {
         return false;
     }
+    list = fr_sv_range(list.p, at.p);
+    while (late && ctx->scratch != NULL && list.n < 512 && fr_lex_find(at, "/task:", &at) &&
+           fr_lex_index(&at, &next)) {
+        list = fr_arena_printf(ctx->scratch, "%.*s,%d", FR_SV_ARG(list), (int)next);
+    }
     d->fact = FR_FACT_MISSING;
-    fr_draft_num(d, FR_KEY_MISSING, task, FR_SV_NONE);
+    fr_draft_num(d, FR_KEY_MISSING, task, list);
     fr_draft_num(d, FR_KEY_TASK, task, FR_SV_NONE);
     fr_draft_text(d, FR_KEY_REASON, late ? FR_SV("coordination-barrier") : FR_SV("heartbeat"));
     return true;
 }
 
+/* "Stalled op: grad/a [missing ranks: 1, 2]" (Horovod), "missing_ranks=[1, 3]" (torchelastic's store
+ * barrier), "missing ranks: [2]"; a number must follow */
+static bool named_fact(struct fr_draft *d, fr_sv text)
+{
+    static const char *const words[] = {"issing ranks: ", "issing_ranks=", "issing ranks=",
+                                        "issing rank(s): ", NULL};
+    for (const char *const *w = words; *w != NULL; w++) {
+        fr_sv at;
+        if (!fr_lex_after(text, fr_sv_z(*w), &at)) {
+            continue;
+        }
+        (void)(fr_lex_char(&at, '[') || fr_lex_char(&at, '{'));
+        size_t n = 0;
+        while (n < at.n && (fr_is_digit(at.p[n]) || strchr(", -", at.p[n]) != NULL)) {
+            n++;
+        }
+        fr_sv list = fr_sv_head(at, n);
+        while (list.n > 0 && !fr_is_digit(list.p[list.n - 1])) {
+            list.n--;
+        }
+        if (list.n == 0 || !fr_is_digit(list.p[0])) {
+            continue;
+        }
+        d->fact = FR_FACT_MISSING;
+        fr_draft_list(d, FR_KEY_MISSING, list);
+        fr_draft_text(d, FR_KEY_REASON, FR_SV("named"));
+        return true;
+    }
+    return false;
+}
+
 static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
                  int max)
 {
-    static bool (*const readers[])(struct fr_draft *, fr_sv) = {torch_fact, ras_fact,
-                                                                coordination_fact};
-    (void)ctx;
+    static bool (*const readers[])(struct fr_draft *, fr_sv) = {torch_fact, ras_fact, named_fact,
+                                                                listed_task};
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
         struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_NONE);
         if (d != NULL && readers[i](d, rec->text)) {
             return 1;
         }
     }
-    return 0;
+    struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_NONE);
+    return d != NULL && coordination_fact(ctx, d, rec->text);
 }
 
 static const char *const literals[] = {"are the lagging ranks",
                                        "didn't finish collective #",
                                        "didn't join collective #",
-                                       "The missing rank",
+                                       "issing rank",
+                                       "issing_ranks=",
                                        " managed by process ",
                                        "launched up to operation ",
                                        " managing GPU ",
                                        "set to ERROR in coordination",
                                        "heartbeat timeout",
                                        "timed out task names",
+                                       "/replica:0/task:",
                                        NULL};
 
 static const struct fr_format_sample samples[] = {
@@ -153,6 +213,16 @@ static const struct fr_format_sample samples[] = {
     {"Barrier timed out. Id: x. # of tasks that reached the barrier: 3/4. Some timed out task "
      "names: /job:jax_worker/replica:0/task:2",
      "fact=missing missing=2 reason=coordination-barrier"},
+    {"Barrier timed out. Some timed out task names: /job:w/replica:0/task:2, "
+     "/job:w/replica:0/task:5",
+     "fact=missing missing=\"2,5\" reason=coordination-barrier"},
+    {"Stalled op: HorovodAllreduce_grad [missing ranks: 1, 3]", "fact=missing missing=\"1, 3\""},
+    {"DistStoreError: Timed out waiting on barrier on rank 0, for key prefix: k (world_size=4, "
+     "missing_ranks=[2, 3], timeout=300.0)",
+     "fact=missing missing=\"2, 3\" reason=named"},
+    {"/job:jax_worker/replica:0/task:6", "fact=missing missing=6 task=6 reason=listed"},
+    {"/job:jax_worker/replica:0/task:6 has connected to coordination service.", ""},
+    {"Missing ranks:", ""},
     {"the missing ranks of the army", ""},
     {NULL, NULL}};
 

@@ -20,42 +20,6 @@ enum {
     PENDING_AGE = 30
 };
 
-const char *const fr_trace_openers[] = {"Traceback (most recent call last)",
-                                        "Fatal Python error: ",
-                                        "terminate called ",
-                                        "\", line ",
-                                        "SyntaxError: ",
-                                        "IndentationError: ",
-                                        "Exception ignored in",
-                                        "ChildFailedError",
-                                        "Root Cause",
-                                        "exitcode  : ",
-                                        NULL};
-
-bool fr_trace_opens(fr_sv text)
-{
-    struct fr_line_parts p;
-    fr_sv name;
-    switch (fr_trace_line_of(text, &p)) {
-    case FR_LINE_HEADER:
-    case FR_LINE_ORIGINAL:
-    case FR_LINE_GROUP:
-    case FR_LINE_FH_HEADER:
-    case FR_LINE_CPP:
-    case FR_LINE_IGNORED:
-    case FR_LINE_FRAME:
-        return true;
-    case FR_LINE_EXCEPTION:
-        return fr_sv_ends(p.type, FR_SV("SyntaxError")) ||
-               fr_sv_ends(p.type, FR_SV("IndentationError")) ||
-               fr_sv_ends(p.type, FR_SV("ChildFailedError"));
-    default:
-        name = fr_sv_trim(text);
-        return fr_sv_starts(name, FR_SV("Root Cause")) ||
-               (fr_table_kind_of(text) == FR_TABLE_FIELD && fr_sv_starts(name, FR_SV("exitcode")));
-    }
-}
-
 int fr_tracer_new(struct fr_tracer **ret)
 {
     struct fr_tracer *t = fr_calloc(1, sizeof *t);
@@ -89,7 +53,8 @@ void fr_tracer_free(struct fr_tracer **t)
 
 bool fr_tracer_open(const struct fr_tracer *t)
 {
-    return t->n > 0 || t->n_ignored > 0;
+    return t->n > 0 || t->n_ignored > 0 || fr_listings_open(&t->listings) ||
+           fr_stacks_open(&t->stacks);
 }
 
 static uint64_t speaker_of(const struct fr_record *rec)
@@ -523,7 +488,10 @@ static void feed_record(struct fr_tracer *t, const struct fr_record *rec)
     for (int i = 0; i < FR_TRACE_MAX; i++) {
         size_t end = escaped ? fr_sv_find(rest, FR_SV("\\n")) : fr_sv_chr(rest, '\n');
         fr_sv line = fr_sv_head(rest, end);
-        feed_line(t, rec, speaker, line);
+        fr_listings_feed(&t->listings, rec, line, speaker); /* takes no line away from traces */
+        if (!fr_stacks_feed(&t->stacks, rec, line, speaker)) {
+            feed_line(t, rec, speaker, line);
+        }
         if (end == FR_NPOS) {
             break;
         }
@@ -536,6 +504,8 @@ static void age(struct fr_tracer *t, bool at_end)
     if (t->n_ignored > 0 && ++t->ignored_age > PENDING_AGE) {
         t->n_ignored = 0;
     }
+    fr_listings_age(&t->listings, at_end);
+    fr_stacks_age(&t->stacks, at_end);
     for (uint32_t i = 0; i < t->n; i++) {
         struct open *o = t->open[i];
         if (o->state == DONE) {
@@ -554,6 +524,10 @@ static void age(struct fr_tracer *t, bool at_end)
 /* Hands the oldest finished entry over; entries with nothing to say vanish. */
 static int take_done(struct fr_tracer *t, struct fr_arena *out, struct fr_trace_done *ret)
 {
+    if (fr_listings_take(&t->listings, out, ret) == 1 ||
+        fr_stacks_take(&t->stacks, out, ret) == 1) {
+        return 1;
+    }
     for (uint32_t i = 0; i < t->n;) {
         struct open *o = t->open[i];
         if (o->state != DONE) {

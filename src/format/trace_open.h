@@ -4,6 +4,8 @@
 #ifndef FR_FORMAT_TRACE_OPEN_H
 #define FR_FORMAT_TRACE_OPEN_H
 
+#include "format/listing.h"
+#include "format/stack.h"
 #include "format/table.h"
 #include "format/trace_build.h"
 
@@ -39,6 +41,8 @@ struct fr_tracer {
     uint64_t order;
     uint64_t ignored[PENDING_MAX]; /* speakers that said "Exception ignored in" */
     uint32_t n_ignored, ignored_age;
+    struct fr_listings listings;
+    struct fr_stacks stacks;
 };
 
 /* For what a line looks for a trace. */

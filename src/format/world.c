@@ -237,7 +237,7 @@ static bool vllm(struct fr_draft *d, const struct fr_record *rec)
 }
 
 /* submitit: "Starting with JobEnvironment(job_id=5, hostname=gn1, local_rank=0(4), node=0(2),
- * global_rank=0(8))"; fairseq's configuration; the agent's "global_world_sizes=[8, 8]" */
+ * global_rank=0(8))"; JAX's "# of tasks that reached the barrier: 7/8."; fairseq's configuration; the agent's "global_world_sizes=[8, 8]" */
 static bool launchers(struct fr_draft *d, const struct fr_record *rec)
 {
     fr_sv text = rec->text, at, host;
@@ -252,6 +252,10 @@ static bool launchers(struct fr_draft *d, const struct fr_record *rec)
             fr_draft_text(d, FR_KEY_NODE, host);
         }
         return true;
+    }
+    if (fr_lex_find(text, "tasks that reached the barrier: ", &at)) {
+        return fr_lex_until(&at, '/', &host) && NUM(FR_KEY_COUNT, "reached the barrier: ") &&
+               fr_lex_index(&at, &world) && (fr_draft_num(d, FR_KEY_WORLD, world, host), true);
     }
     return NUM(FR_KEY_WORLD, "global_world_sizes=[") ||
            NUM(FR_KEY_WORLD, "'distributed_world_size': ") ||
@@ -287,6 +291,7 @@ static const char *const literals[] = {"world_size",
                                        "WORLD SIZE",
                                        "process_count",
                                        "JAX process: ",
+                                       "that reached the barrier: ",
                                        "waiting for worker exit count=",
                                        "tensor_parallel_size",
                                        ", global_rank=",
@@ -331,6 +336,7 @@ static const struct fr_format_sample samples[] = {
     {"rank 3 pid 8803 ready", "fact=identity rank=3 pid=8803 world=-"},
     {"rank 2: pid 12012", "fact=identity rank=2 pid=12012"},
     {"JAX process: 0 / 8", "fact=identity rank=0 world=8"},
+    {"# of tasks that reached the barrier: 7/8.", "fact=identity world=8"},
     {"(EngineCore pid=5) INFO 08-14 09:51:09 [multiproc_executor.py:429] [shutdown] Executor: "
      "waiting for worker exit count=4",
      "fact=identity world=4"},

@@ -58,6 +58,8 @@ enum fr_fact {
     FR_FACT_START,         /* the program begins (first lines of a run, launcher start) */
     FR_FACT_CHECKPOINT,    /* a checkpoint was saved (step, path); reason = saved|saving|failed */
     FR_FACT_PHASE,         /* the program says what it is busy with (tokenising, saving, evaluating, compiling): reason */
+    FR_FACT_STACK,         /* py-spy or gdb: where a main thread stood: pid, reason = idle|active, op = function, path = file:line,
+                              module = all functions, innermost first: equal text is an equal stack */
     FR_FACT_COUNT_
 };
 

@@ -10,7 +10,8 @@ static const char *const fact_names[FR_FACT_COUNT_] = {
     "none",    "identity", "address",   "exit",       "stop_sent",    "stop_received",
     "timeout", "counters", "peer_lost", "missing",    "mismatch",     "dump_signal",
     "xid",     "sxid",     "gpu_map",   "oom_kill",   "kernel_crash", "scheduler",
-    "attempt", "done",     "start",     "checkpoint", "phase"};
+    "attempt", "done",     "start",     "checkpoint", "phase",
+    "stack"};
 static const char *const level_names[] = {"-", "debug", "info", "warn", "error", "fatal"};
 static const char *const basis_names[] = {"-", "wall", "utc", "noyear", "clock", "boot"};
 

@@ -237,6 +237,53 @@ T_TEST(torchrun_table)
            "exception=\"Process failed with exitcode 1\" reason=table-root\n");
 }
 
+T_TEST(launch_configuration)
+{
+    EXPECT("I1130 14:52:02.024000 27144 torch/distributed/launcher/api.py:195] Starting "
+           "elastic_operator with launch configs:\n"
+           "I1130 14:52:02.024000 27144 torch/distributed/launcher/api.py:195]   entrypoint       : "
+           "fit.py\n"
+           "I1130 14:52:02.024000 27144 torch/distributed/launcher/api.py:195]   min_nodes        : 2\n"
+           "I1130 14:52:02.024000 27144 torch/distributed/launcher/api.py:195]   max_nodes        : 2\n"
+           "I1130 14:52:02.024000 27144 torch/distributed/launcher/api.py:195]   nproc_per_node   : 8\n"
+           "I1130 14:52:02.025000 27144 torch/x.py:195] other\n",
+           "row@1-1 world=16\n");
+    EXPECT("INFO:torch.distributed.launcher.api:Starting elastic_operator with launch configs:\n"
+           "  min_nodes        : 1\n"
+           "  max_nodes        : 4\n"
+           "  nproc_per_node   : 8\n"
+           "\n",
+           ""); /* elastic: nobody knows */
+}
+
+T_TEST(stack_dumps)
+{
+    EXPECT("Thread 11 (active): \"MainThread\"\n"
+           "Thread 12 (active+gil): \"MainThread\"\n"
+           "    broadcast (torch/distributed/distributed_c10d.py:1570)\n"
+           "        Arguments:\n"
+           "            tensor: <Tensor at 0x7f>\n"
+           "    <module> (fit.py:9)\n"
+           "Thread 13 (idle): \"MainThread\"\n"
+           "    wait (threading.py:306)\n"
+           "    <module> (fit.py:7)\n"
+           "Thread 14 (idle): \"pt_autograd_0\"\n"
+           "    run (x.py:1)\n",
+           "row@1-1 pid=11 reason=active op=broadcast "
+           "path=torch/distributed/distributed_c10d.py:1570 module=broadcast < <module>\n"
+           "row@2-2 pid=12 reason=active op=broadcast "
+           "path=torch/distributed/distributed_c10d.py:1570 module=broadcast < <module>\n"
+           "row@7-7 pid=13 reason=idle op=wait path=threading.py:306 module=wait < <module>\n");
+    EXPECT("Thread 2 (Thread 0x7f2 (LWP 43) \"python\"):\n"
+           "#0  0x0000 in poll () from /lib/libc.so.6\n"
+           "Thread 1 (Thread 0x7f1 (LWP 42) \"python\"):\n"
+           "#0  0x00007f in ncclBcast () from /lib/libnccl.so.2\n"
+           "#1  main (argc=3) at main.c:12\n"
+           "\n",
+           "row@3-3 pid=42 reason=active op=ncclBcast path=/lib/libnccl.so.2 "
+           "module=ncclBcast < main\n");
+}
+
 T_TEST(one_line_holds_all)
 {
     EXPECT("{\"message\": \""
