@@ -9,9 +9,9 @@
  *              pretrained model that answers like an untrained one after its first update).
  *              JUMP: at least 1.4 x and 6 sigma, held to the end for >= 3 points (4 where only two
  *              or three came before; after a single one all four-fold and >= 8, or 6 that are even
- *              to a quarter of the rise; 2 at double and 10 sigma, 1 at five-fold and 30 sigma), all over the limit if fewer than 5, for longer than twice any
- *              spike before, or for >= 20 points if it ended. From a base below 0.1: by 0.5, or
- *              ten-fold for 8 points.
+ *              to a quarter of the rise; 2 at double and 10 sigma, 1 at five-fold and 30 sigma), all
+ *              over the limit if fewer than 5, for longer than twice any spike before, or for >= 20
+ *              points if it ended. From a base below 0.1: by 0.5, or ten-fold for 8 points.
  *              SPIKE: anything shorter that recovered, of 1.5 x or 10 sigma.
  *   grad_norm  limit: 20 x median and 5 x the largest of the ring, at least 10, with 4 or more
  *              points before.

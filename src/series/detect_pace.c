@@ -6,8 +6,9 @@
  *          and 3 sigma, or at the end 1.04 x and 8 sigma (from the quartiles), or 5 at the end with
  *          1.15 x and 8 sigma. Single values count at most 1.5 x the median. Needs 8 points before.
  *          A changed batch starts anew.
- *          Shorter series: two to seven even steps (range <= 0.3 %), then at least three, each not shorter than the one before (0.5 %
- *          slack), up to the end, the last 1.04 to 1.6 x: a slow-down caught as it happens.
+ *          Shorter series: two to seven even steps (range <= 0.3 %), then at least three, each not
+ *          shorter than the one before (0.5 % slack), up to the end, the last 1.04 to 1.6 x: a
+ *          slow-down caught as it happens.
  *   STALL  no new step for 10 minutes and 20 x the usual time of the steps made (8 or more seen):
  *          to the end of the source, or until it went on. Begins at the last line before.
  *   SLOW   speakers of one dialect with >= 8 points each, three or more of them: the median of

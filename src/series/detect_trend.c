@@ -14,7 +14,8 @@
  *            0.4 % and without a trend (first and last third differ by less than 0.15 %); or >=
  *            13 points to the end that are the same to the last digit and at least 0.05 (smaller
  *            ones are cut off in print).
- *            (accuracy) all points within 5 % of 1/n: 12 for n = 10, 20, 100; 100 within 1 % for n = 2.
+ *            (accuracy) all points within 5 % of 1/n: 12 for n = 10, 20, 100; 100 within 1 %
+ *            for n = 2.
  *            One point an epoch (no step, a whole epoch): six points are enough for both, also
  *            at ln(2), which otherwise takes 30. */
 #include <math.h>

@@ -24,7 +24,7 @@ static bool parse(fr_sv text, struct fr_point *ret)
     }
     int64_t step = ret->step, max_step = ret->max_step;
     fr_pairs(dash, e, ret);
-    if (step >= 0 && step == max_step) { /* the last state of an epoch's bar: a point, but of which epoch? */
+    if (step >= 0 && step == max_step) { /* an epoch's last: a point of no known step */
         ret->step = ret->max_step = -1;
     } else {
         ret->step = step;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every allocation of a series fails once: it says so at the end, leaks nothing and goes on as far as it can. */
+/* Every allocation of a series fails once: it says so at the end, leaks nothing and goes on
+ * as far as it can. */
 #include "base/alloc.h"
 #include "unit/series_run.h"
 
