@@ -247,6 +247,20 @@ static void series_summary(void *ctx, enum fr_metric m, const struct fr_who *who
     }
 }
 
+/* The last time anybody in this source printed: a series that ended long before has stalled. */
+static struct fr_when latest_sign(const struct fr_source_evidence *ev)
+{
+    struct fr_when latest = FR_WHEN_NONE;
+    for (uint32_t i = 0; i < ev->speakers.n; i++) {
+        const struct fr_when *w = &ev->speakers.v[i].last;
+        bool dated = w->basis != FR_TIME_BASIS_NONE && w->basis != FR_TIME_BASIS_BOOT && w->basis != FR_TIME_BASIS_CLOCK;
+        if (dated && (latest.basis == FR_TIME_BASIS_NONE || w->ns > latest.ns)) {
+            latest = *w;
+        }
+    }
+    return latest;
+}
+
 static int finish_member(struct fr_collector *c)
 {
     struct fr_source_evidence *ev = c->rec.ev;
@@ -254,6 +268,8 @@ static int finish_member(struct fr_collector *c)
     if (rc < 0) {
         return rc;
     }
+    struct fr_when latest = latest_sign(ev);
+    fr_series_ends(c->series, &latest);
     rc = fr_series_finish(c->series, &ev->arena, &ev->findings);
     ev->metric_points = fr_series_points(c->series);
     ev->last_step = fr_series_last_step(c->series);
