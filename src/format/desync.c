@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* desync: reports that name the ranks which are behind: torch's desync report (PG ranks), NCCL RAS
- * (communicator ranks), JAX and TensorFlow coordination (task numbers). */
+/* desync: reports that name the ranks which are behind: torch's desync report
+ * (PG ranks), NCCL RAS (communicator ranks), JAX and TensorFlow coordination
+ * (task numbers). */
 #include "format/dialect.h"
 
-/* "- To our best knowledge, ranks [2, 5] are the lagging ranks that caused this timeout. They never
- * joined any collectives"
- * "- [3] joined but didn't finish collective #11", "  [1, 2] finished collective #11, but didn't
- * join collective #12" */
+/* "- To our best knowledge, ranks [2, 5] are the lagging ranks that caused this
+ * timeout. They never joined any collectives"
+ * "- [3] joined but didn't finish collective #11", "  [1, 2] finished
+ * collective #11, but didn't join collective #12" */
 static bool torch_fact(struct fr_draft *d, fr_sv text)
 {
     fr_sv at;
@@ -33,9 +34,9 @@ static bool torch_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
-/* NCCL RAS: "The missing rank: 21", "Rank 12 -- GPU 4 managed by process 3237 on node 10.6.9.1",
- * "30 ranks have launched up to operation 796", "Process 3487984 on node 172.16.64.213 managing GPU
- * 5" */
+/* NCCL RAS: "The missing rank: 21", "Rank 12 -- GPU 4 managed by process 3237
+ * on node 10.6.9.1", "30 ranks have launched up to operation 796", "Process
+ * 3487984 on node 172.16.64.213 managing GPU 5" */
 static bool ras_fact(struct fr_draft *d, fr_sv text)
 {
     fr_sv at, node;
@@ -79,8 +80,9 @@ static bool ras_fact(struct fr_draft *d, fr_sv text)
     return false;
 }
 
-/* A line that is a task's name and nothing else: an item below "Some timed out task names:" or "The
- * following tasks are unhealthy (stopped sending heartbeats):". */
+/* A line that is a task's name and nothing else: an item below "Some timed out
+ * task names:" or "The following tasks are unhealthy (stopped sending
+ * heartbeats):". */
 static bool listed_task(struct fr_draft *d, fr_sv text)
 {
     fr_sv at = fr_sv_trim(text), name;
@@ -100,9 +102,10 @@ static bool listed_task(struct fr_draft *d, fr_sv text)
     return true;
 }
 
-/* "/job:jax_worker/replica:0/task:37 has been set to ERROR in coordination service: UNAVAILABLE:
- * Task ... heartbeat timeout", "Some timed out task names: /job:jax_worker/replica:0/task:2", "# of
- * tasks that reached the barrier: 3/4" */
+/* "/job:jax_worker/replica:0/task:37 has been set to ERROR in coordination
+ * service: UNAVAILABLE: Task ... heartbeat timeout", "Some timed out task
+ * names: /job:jax_worker/replica:0/task:2", "# of tasks that reached the
+ * barrier: 3/4" */
 static bool coordination_fact(const struct fr_peel_ctx *ctx, struct fr_draft *d, fr_sv text)
 {
     fr_sv at;
@@ -131,12 +134,12 @@ static bool coordination_fact(const struct fr_peel_ctx *ctx, struct fr_draft *d,
     return true;
 }
 
-/* "Stalled op: grad/a [missing ranks: 1, 2]" (Horovod), "missing_ranks=[1, 3]" (torchelastic's store
- * barrier), "missing ranks: [2]"; a number must follow */
+/* "Stalled op: grad/a [missing ranks: 1, 2]" (Horovod), "missing_ranks=[1, 3]"
+ * (torchelastic's store barrier), "missing ranks: [2]"; a number must follow */
 static bool named_fact(struct fr_draft *d, fr_sv text)
 {
-    static const char *const words[] = {"issing ranks: ", "issing_ranks=", "issing ranks=",
-                                        "issing rank(s): ", NULL};
+    static const char *const words[] = {
+        "issing ranks: ", "issing_ranks=", "issing ranks=", "issing rank(s): ", NULL};
     for (const char *const *w = words; *w != NULL; w++) {
         fr_sv at;
         if (!fr_lex_after(text, fr_sv_z(*w), &at)) {
@@ -192,12 +195,14 @@ static const char *const literals[] = {"are the lagging ranks",
                                        NULL};
 
 static const struct fr_format_sample samples[] = {
-    {"\t - To our best knowledge, ranks [2, 5] are the lagging ranks that caused this timeout. "
+    {"\t - To our best knowledge, ranks [2, 5] are the lagging ranks that "
+     "caused this timeout. "
      "They never joined any collectives",
      "fact=missing missing=\"2, 5\" reason=never-joined"},
     {"\t   - [3] joined but didn't finish collective #11 (count from 1)",
      "fact=missing missing=3 seq=11 reason=didn't-finish"},
-    {"\t     [1, 2] finished collective #11, but didn't join collective #12 (count from 1)",
+    {"\t     [1, 2] finished collective #11, but didn't join collective #12 "
+     "(count from 1)",
      "fact=missing missing=\"1, 2\" seq=12 reason=didn't-join"},
     {"  The missing rank: 21", "fact=missing missing=21 reason=ras"},
     {"  Rank 12 -- GPU 4 managed by process 323782 on node 10.61.9.4",
@@ -207,17 +212,20 @@ static const struct fr_format_sample samples[] = {
     {"  Process 3487984 on node 172.16.64.213 managing GPU 5",
      "fact=missing pid=3487984 gpu=5 node=172.16.64.213"},
     {"2022-11-23 16:25:36.140058: E external/x/coordination_service.cc:954] "
-     "/job:jax_worker/replica:0/task:37 has been set to ERROR in coordination service: "
+     "/job:jax_worker/replica:0/task:37 has been set to ERROR in coordination "
+     "service: "
      "UNAVAILABLE: Task",
      "level=error fact=missing missing=37 task=37 reason=heartbeat"},
-    {"Barrier timed out. Id: x. # of tasks that reached the barrier: 3/4. Some timed out task "
+    {"Barrier timed out. Id: x. # of tasks that reached the barrier: 3/4. Some "
+     "timed out task "
      "names: /job:jax_worker/replica:0/task:2",
      "fact=missing missing=2 reason=coordination-barrier"},
     {"Barrier timed out. Some timed out task names: /job:w/replica:0/task:2, "
      "/job:w/replica:0/task:5",
      "fact=missing missing=\"2,5\" reason=coordination-barrier"},
     {"Stalled op: HorovodAllreduce_grad [missing ranks: 1, 3]", "fact=missing missing=\"1, 3\""},
-    {"DistStoreError: Timed out waiting on barrier on rank 0, for key prefix: k (world_size=4, "
+    {"DistStoreError: Timed out waiting on barrier on rank 0, for key prefix: "
+     "k (world_size=4, "
      "missing_ranks=[2, 3], timeout=300.0)",
      "fact=missing missing=\"2, 3\" reason=named"},
     {"/job:jax_worker/replica:0/task:6", "fact=missing missing=6 task=6 reason=listed"},

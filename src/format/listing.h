@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* listing: a fact that a program prints over several lines: torchrun's launch configuration, whose
- * nodes and processes make the world. Owned by the tracer, which sees every line while one is open.
- * Bounded: four at a time; any line that is no item ends one. */
+/* listing: a fact that a program prints over several lines: torchrun's launch
+ * configuration, whose nodes and processes make the world. Owned by the tracer,
+ * which sees every line while one is open. Bounded: four at a time; any line
+ * that is no item ends one. */
 #ifndef FR_FORMAT_LISTING_H
 #define FR_FORMAT_LISTING_H
 

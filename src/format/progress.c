@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progress: where a run stands, in its own words: it begins, resumes, saves, evaluates, compiles,
- * is done. These lines decide whether a time-out hit a rank that was busy elsewhere, which
- * checkpoint is good, and whether a run that fell silent had finished. */
+/* progress: where a run stands, in its own words: it begins, resumes, saves, evaluates, compiles.
+ * These lines decide whether a time-out hit a rank that was busy elsewhere, and which checkpoint is
+ * good. */
 #include "format/dialect.h"
 
 enum { STEP_NONE, STEP_ITERATION, STEP_CHECKPOINT };
@@ -11,18 +11,6 @@ static const struct {
     uint8_t fact;
     const char *reason;
 } words[] = {
-    /* done; before the vaguer ones below */
-    {"raining complete", FR_FACT_DONE, "complete"},
-    {"raining is complete", FR_FACT_DONE, "complete"},
-    {"raining finished", FR_FACT_DONE, "complete"},
-    {"raining completed", FR_FACT_DONE, "complete"},
-    {"Finished training", FR_FACT_DONE, "complete"},
-    {"raining is done", FR_FACT_DONE, "complete"},
-    {"[after training is done]", FR_FACT_DONE, "complete"},
-    {"'train_runtime': ", FR_FACT_DONE, "complete"},
-    {"`Trainer.fit` stopped: ", FR_FACT_DONE, "limit"},
-    {"exiting program at iteration", FR_FACT_DONE, "limit"},
-    {"raining Complete", FR_FACT_DONE, "complete"},
     /* checkpoints */
     {"successfully saved checkpoint", FR_FACT_CHECKPOINT, "saved"},
     {"saving checkpoint at iteration", FR_FACT_CHECKPOINT, "saving"},
@@ -117,14 +105,7 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
         if (d == NULL || !fr_lex_after(text, fr_sv_z(words[i].literal), &tail)) {
             continue;
         }
-        if (words[i].fact == FR_FACT_DONE) {
-            fr_sv head = text;
-            int32_t rank = -1;
-            if ((fr_lex_lit(&head, "rank ") || fr_lex_lit(&head, "Rank ")) &&
-                fr_lex_index(&head, &rank)) {
-                fr_draft_num(d, FR_KEY_RANK, rank, FR_SV_NONE);
-            }
-        } else if (words[i].fact == FR_FACT_CHECKPOINT) {
+        if (words[i].fact == FR_FACT_CHECKPOINT) {
             bool failed = fr_sv_has(text, FR_SV("ailed"));
             take_step(d, text);
             take_path(d, text);
@@ -137,16 +118,7 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
     return 0;
 }
 
-static const char *const literals[] = {"raining complete",
-                                       "raining Complete",
-                                       "raining is complete",
-                                       "raining finished",
-                                       "Finished training",
-                                       "raining is done",
-                                       "'train_runtime': ",
-                                       "`Trainer.fit` stopped",
-                                       "exiting program at iteration",
-                                       "saved checkpoint",
+static const char *const literals[] = {"saved checkpoint",
                                        "Saved checkpoint",
                                        "saving checkpoint",
                                        "Saving checkpoint",
@@ -186,10 +158,6 @@ static const char *const literals[] = {"raining complete",
                                        NULL};
 
 static const struct fr_format_sample samples[] = {
-    {"2026-11-30 15:06:06,689 INFO [fit] rank 3 done: training complete",
-     "fact=done rank=3 reason=complete"},
-    {"{'train_runtime': 86.2749, 'train_loss': 0.26}", "fact=done"},
-    {"`Trainer.fit` stopped: `max_steps=10` reached.", "fact=done reason=limit"},
     {"  successfully saved checkpoint from iteration    1500 to /data/run7/ckpt [ t 1/1 ]",
      "fact=checkpoint reason=saved step=1500 path=/data/run7/ckpt"},
     {"saving checkpoint at iteration    1500 to /data/run7/ckpt in torch format",
@@ -210,7 +178,7 @@ static const struct fr_format_sample samples[] = {
     {NULL, NULL}};
 
 const struct fr_format fr_format_progress = {.name = "progress",
-                                             .summary = "start, checkpoints, phases, end",
+                                             .summary = "start, checkpoints, phases",
                                              .literals = literals,
                                              .facts = facts,
                                              .samples = samples};

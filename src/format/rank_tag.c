@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_tag: "[rank3]: " of torch's exception hook and c10d (global rank), "[RANK 3] ", "[rank: 3] "
- * of Lightning.
- * "[rank3]:" with text right behind it that is no c10d prefix is torchrun's tee prefix with --role
- * rank: a local rank. */
+/* rank_tag: "[rank3]: " of torch's exception hook and c10d (global rank),
+ * "[RANK 3] ", "[rank: 3] " of Lightning.
+ * "[rank3]:" with text right behind it that is no c10d prefix is torchrun's tee
+ * prefix with --role rank: a local rank. */
 #include "format/dialect.h"
 
 static bool is_c10(fr_sv at)
@@ -11,7 +11,8 @@ static bool is_c10(fr_sv at)
            (fr_lex_peek(at, 2) == ' ' || fr_is_digit(fr_lex_peek(at, 2)));
 }
 
-/* The hook puts one space before each line, the tee prefix none: "[rank0]:  File" is a teed frame,
+/* The hook puts one space before each line, the tee prefix none: "[rank0]:
+ * File" is a teed frame,
  * "[rank0]:   File" a hooked one. */
 static bool is_hook(fr_sv at)
 {
@@ -43,7 +44,8 @@ static bool peel_tag(struct fr_record *rec)
     return true;
 }
 
-/* "[RANK 3] text", "[RANK3] text", "[rank: 3] text", "[rank 3] text", "[Global Rank 3] text" */
+/* "[RANK 3] text", "[RANK3] text", "[rank: 3] text", "[rank 3] text", "[Global
+ * Rank 3] text" */
 static bool peel_words(struct fr_record *rec)
 {
     fr_sv at = fr_sv_skip(rec->text, 1);
@@ -65,8 +67,9 @@ static bool peel_words(struct fr_record *rec)
     return true;
 }
 
-/* "Rank 1: text", "rank=1 text", "rank: 1 text" right behind the header of a logging line: its
- * speaker. What goes on with a size or says nothing more is a sentence about ranks. */
+/* "Rank 1: text", "rank=1 text", "rank: 1 text" right behind the header of a
+ * logging line: its speaker. What goes on with a size or says nothing more is a
+ * sentence about ranks. */
 static bool peel_speaker(struct fr_record *rec)
 {
     static const char *const sentences[] = {"world", "WORLD", "local",     "of ", "is ",
@@ -115,8 +118,10 @@ static const struct fr_format_sample samples[] = {
     {"[rank0]:[rank9]: KeyError: 'y'", "local_rank=0 rank=9"},
     {"[rank0]:  File \"a.py\", line 1, in f",
      "local_rank=0 rank=- text=\"  File \\\"a.py\\\", line 1, in f\""},
-    {"[rank0]:[titan] 2026-01-02 03:04:05,123 - root - INFO - step: 10  loss:  7.1",
-     "local_rank=0 rank=- level=info time=2026-01-02T03:04:05.123 text=\"step: 10  loss:  7.1\""},
+    {"[rank0]:[titan] 2026-01-02 03:04:05,123 - root - INFO - step: 10  loss:  "
+     "7.1",
+     "local_rank=0 rank=- level=info time=2026-01-02T03:04:05.123 text=\"step: "
+     "10  loss:  7.1\""},
     {"[rank1]:  Original exception:", "rank=1 local_rank=-"},
     {"[RANK 1] loading", "rank=1 text=loading"},
     {"[rank: 5] Received SIGTERM: 15", "rank=5 text=\"Received SIGTERM: 15\""},
@@ -131,7 +136,6 @@ static const struct fr_format_sample samples[] = {
     {NULL, NULL}};
 
 const struct fr_format fr_format_rank_tag = {.name = "rank_tag",
-                                             .summary =
-                                                 "[rank3]: (global rank), [RANK 3], Rank 3:",
+                                             .summary = "[rank3]: (global rank), [RANK 3], Rank 3:",
                                              .peel = peel,
                                              .samples = samples};

@@ -6,7 +6,8 @@
 
 enum { IDLE_MAX = 64, FRAMES_MAX = 400, DETAIL = 7 };
 
-/* 'Thread 5101 (active): "MainThread"' of py-spy, also with "+gil" and hexadecimal ids. */
+/* 'Thread 5101 (active): "MainThread"' of py-spy, also with "+gil" and
+ * hexadecimal ids. */
 static bool pyspy_head(fr_sv text, int64_t *ret_pid, bool *ret_idle)
 {
     fr_sv at = fr_sv_trim(text), status;
@@ -32,8 +33,8 @@ static bool pyspy_head(fr_sv text, int64_t *ret_pid, bool *ret_idle)
     return true;
 }
 
-/* 'Thread 1 (Thread 0x7f1 (LWP 4242) "python"):', 'Thread 1 (LWP 4242):' of gdb: number 1 is the
- * main thread. */
+/* 'Thread 1 (Thread 0x7f1 (LWP 4242) "python"):', 'Thread 1 (LWP 4242):' of
+ * gdb: number 1 is the main thread. */
 static bool gdb_head(fr_sv text, int64_t *ret_pid)
 {
     fr_sv at = fr_sv_trim(text);
@@ -80,7 +81,8 @@ static bool pyspy_frame(fr_sv text, fr_sv *ret_func, fr_sv *ret_place)
     return ret_place->n > 0 && fr_sv_chr(*ret_place, ' ') == FR_NPOS;
 }
 
-/* "#1  0x00007f in ncclBcast () from /lib/libnccl.so.2", "#2 main (argc=3) at main.c:12" */
+/* "#1  0x00007f in ncclBcast () from /lib/libnccl.so.2", "#2 main (argc=3) at
+ * main.c:12" */
 static bool gdb_frame(fr_sv text, fr_sv *ret_func, fr_sv *ret_place)
 {
     fr_sv at = fr_sv_trim(text), rest;

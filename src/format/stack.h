@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stack: dumps that py-spy and gdb took of running processes: what each main thread was doing. Where
- * one process is somewhere else than all others, it is the one they wait for. Owned by the tracer.
- * Heads that follow each other without frames between them share the stack below them, as people
- * paste them. Bounded: 64 heads and 16 stacks that wait to be fetched, the rest is left out; 1 KiB of
- * names each. */
+/* stack: dumps that py-spy and gdb took of running processes: what each main
+ * thread was doing. Where one process is somewhere else than all others, it is
+ * the one they wait for. Owned by the tracer. Heads that follow each other
+ * without frames between them share the stack below them, as people paste them.
+ * Bounded: 64 heads and 16 stacks that wait to be fetched, the rest is left
+ * out; 1 KiB of names each. */
 #ifndef FR_FORMAT_STACK_H
 #define FR_FORMAT_STACK_H
 
@@ -45,8 +46,7 @@ struct fr_stacks {
 bool fr_stack_opens(fr_sv text); /* text is the head of a main thread's stack */
 bool fr_stacks_open(const struct fr_stacks *s);
 /* True: the line was a head or a frame, and is nobody else's. */
-bool fr_stacks_feed(struct fr_stacks *s, const struct fr_record *rec, fr_sv text,
-                    uint64_t speaker);
+bool fr_stacks_feed(struct fr_stacks *s, const struct fr_record *rec, fr_sv text, uint64_t speaker);
 void fr_stacks_age(struct fr_stacks *s, bool at_end);
 /* 1 = *ret is a row with FR_FACT_STACK of one head, 0 = nothing is complete. */
 int fr_stacks_take(struct fr_stacks *s, struct fr_arena *out, struct fr_trace_done *ret);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* world: how many ranks a run has, in the words of programs: "world_size: 8", "rank 3 of 8",
- * "WORLD_SIZE=8", tables of arguments. A number that is too large makes ranks that never were look
- * silent, so only a program's own statement counts: no arguments of a call, no complaint about
- * somebody else's size, no source line. */
+/* world: how many ranks a run has, in the words of programs: "world_size: 8",
+ * "rank 3 of 8", "WORLD_SIZE=8", tables of arguments. A number that is too
+ * large makes ranks that never were look silent, so only a program's own
+ * statement counts: no arguments of a call, no complaint about somebody else's
+ * size, no source line. */
 #include "format/dialect.h"
 
 #define NUM(key, lit) fr_draft_num_after(d, (key), text, FR_SV(lit))
 
 enum { WORLD_MAX = 1000000, MARGIN = 4 };
 
-/* A word may begin at i: the byte before belongs to no name, option or quote. */
+/* A word may begin at i: the byte before belongs to no name, option or quote.
+ */
 static bool begins_word(fr_sv text, size_t i)
 {
     return i == 0 || strchr(" \t,;|[({", text.p[i - 1]) != NULL;
@@ -86,21 +88,22 @@ static bool has_any(fr_sv text, const char *const *words)
     return false;
 }
 
-/* "world_size: 8", "rank: 3, world_size: 8", "using world size: 64, data-parallel size: 8",
- * "  world_size ........ 8". DeepSpeed's own table prints the data-parallel size under that name.
+/* "world_size: 8", "rank: 3, world_size: 8", "using world size: 64,
+ * data-parallel size: 8", "  world_size ........ 8". DeepSpeed's own table
+ * prints the data-parallel size under that name.
  */
 static bool named(struct fr_draft *d, const struct fr_record *rec)
 {
     static const char *const joined[] = {"world_size", "WORLD_SIZE",    "worldsize",
                                          "World_size", "process_count", NULL};
-    static const char *const spaced[] = {"world size", "World size", "World Size",
-                                         "WORLD SIZE", NULL};
+    static const char *const spaced[] = {"world size", "World size", "World Size", "WORLD SIZE",
+                                         NULL};
     static const char *const ranks[] = {"rank", "RANK", "Rank", "global_rank", "GLOBAL_RANK", NULL};
     static const char *const locals[] = {"local_rank", "LOCAL_RANK", "local rank", "Local rank",
                                          NULL};
-    static const char *const foreign[] = {"mismatch", "xpected", "must ",  "divisible", "saved ",
-                                          "heckpoint", "previous", "should ", "upport",  "Error",
-                                          "rendezvous", "Namespace", NULL};
+    static const char *const foreign[] = {
+        "mismatch", "xpected", "must ", "divisible",  "saved ",    "heckpoint", "previous",
+        "should ",  "upport",  "Error", "rendezvous", "Namespace", NULL};
     fr_sv text = rec->text, at = text;
     int32_t world = -1, rank = -1, local = -1;
     if (fr_lex_spaces(&at) >= MARGIN || rec->level >= FR_LEVEL_ERROR ||
@@ -125,9 +128,9 @@ static bool named(struct fr_draft *d, const struct fr_record *rec)
 /* The word before i speaks of another rank: "waiting for rank 3/8". */
 static bool of_another(fr_sv text, size_t i)
 {
-    static const char *const words[] = {"for ",  "from ", "to ",      "by ",      "with ", "on ",
-                                        "and ",  "peer ", "missing ", "waiting ", "than ", "of ",
-                                        "local ", "node ", "group ",  NULL};
+    static const char *const words[] = {"for ",   "from ", "to ",      "by ",      "with ", "on ",
+                                        "and ",   "peer ", "missing ", "waiting ", "than ", "of ",
+                                        "local ", "node ", "group ",   NULL};
     fr_sv head = fr_sv_head(text, i);
     for (const char *const *w = words; *w != NULL; w++) {
         if (fr_sv_ends(head, fr_sv_z(*w))) {
@@ -137,8 +140,8 @@ static bool of_another(fr_sv text, size_t i)
     return false;
 }
 
-/* "starting attempt, rank 0 of 4", "(rank 3/8)", "rank 3/8 pid 4242 ready on node-a". A
- * process that is alone has no rank worth telling. */
+/* "starting attempt, rank 0 of 4", "(rank 3/8)", "rank 3/8 pid 4242 ready on
+ * node-a". A process that is alone has no rank worth telling. */
 static bool of_so_many(struct fr_draft *d, const struct fr_record *rec)
 {
     static const char *const keys[] = {"rank ", "Rank ", "RANK ", "rank: ", "rank=", NULL};
@@ -176,7 +179,8 @@ static bool of_so_many(struct fr_draft *d, const struct fr_record *rec)
     return false;
 }
 
-/* "rank 3 pid 8803 ready", "rank 0: pid 12010 on g1": a program's first line. */
+/* "rank 3 pid 8803 ready", "rank 0: pid 12010 on g1": a program's first line.
+ */
 static bool first_line(struct fr_draft *d, const struct fr_record *rec)
 {
     fr_sv at = rec->text, node;
@@ -213,13 +217,13 @@ static bool jax(struct fr_draft *d, const struct fr_record *rec)
     return true;
 }
 
-/* vLLM: "[shutdown] Executor: waiting for worker exit count=4"; its engine's configuration, where
- * nothing but tensors is parallel. */
+/* vLLM: "[shutdown] Executor: waiting for worker exit count=4"; its engine's
+ * configuration, where nothing but tensors is parallel. */
 static bool vllm(struct fr_draft *d, const struct fr_record *rec)
 {
-    static const char *const others[] = {"pipeline_parallel_size=", "data_parallel_size=",
-                                         "'pipeline_parallel_size': ", "'data_parallel_size': ",
-                                         NULL};
+    static const char *const others[] = {
+        "pipeline_parallel_size=", "data_parallel_size=", "'pipeline_parallel_size': ",
+        "'data_parallel_size': ", NULL};
     fr_sv text = rec->text;
     if (fr_sv_has(text, FR_SV("waiting for worker exit count="))) {
         return NUM(FR_KEY_WORLD, "waiting for worker exit count=");
@@ -236,8 +240,10 @@ static bool vllm(struct fr_draft *d, const struct fr_record *rec)
             NUM(FR_KEY_WORLD, "'tensor_parallel_size': "));
 }
 
-/* submitit: "Starting with JobEnvironment(job_id=5, hostname=gn1, local_rank=0(4), node=0(2),
- * global_rank=0(8))"; JAX's "# of tasks that reached the barrier: 7/8."; fairseq's configuration; the agent's "global_world_sizes=[8, 8]" */
+/* submitit: "Starting with JobEnvironment(job_id=5, hostname=gn1,
+ * local_rank=0(4), node=0(2), global_rank=0(8))"; JAX's "# of tasks that
+ * reached the barrier: 7/8."; fairseq's configuration; the agent's
+ * "global_world_sizes=[8, 8]" */
 static bool launchers(struct fr_draft *d, const struct fr_record *rec)
 {
     fr_sv text = rec->text, at, host;
@@ -337,7 +343,8 @@ static const struct fr_format_sample samples[] = {
     {"rank 2: pid 12012", "fact=identity rank=2 pid=12012"},
     {"JAX process: 0 / 8", "fact=identity rank=0 world=8"},
     {"# of tasks that reached the barrier: 7/8.", "fact=identity world=8"},
-    {"(EngineCore pid=5) INFO 08-14 09:51:09 [multiproc_executor.py:429] [shutdown] Executor: "
+    {"(EngineCore pid=5) INFO 08-14 09:51:09 [multiproc_executor.py:429] "
+     "[shutdown] Executor: "
      "waiting for worker exit count=4",
      "fact=identity world=4"},
     {"Initializing an engine with config: model='m', tensor_parallel_size=4, "
@@ -346,17 +353,21 @@ static const struct fr_format_sample samples[] = {
     {"Initializing an engine with config: model='m', tensor_parallel_size=4, "
      "pipeline_parallel_size=2, x=2",
      ""},
-    {"submitit INFO (2022-09-04 05:09:12,640) - Starting with JobEnvironment(job_id=7, "
+    {"submitit INFO (2022-09-04 05:09:12,640) - Starting with "
+     "JobEnvironment(job_id=7, "
      "hostname=gn121, local_rank=1(4), node=1(2), global_rank=5(8))",
      "fact=identity rank=5 local_rank=1 world=8 node=gn121"},
     {"  global_world_sizes=[8, 8, 8, 8]", "fact=identity world=8"},
-    {"[2024-05-01 10:00:00,123] [INFO] [config.py:988:print]   world_size ................... 8",
+    {"[2024-05-01 10:00:00,123] [INFO] [config.py:988:print]   world_size "
+     "................... 8",
      ""},
     {"  group_world_size=2", ""},
     {"    init(rank=0, world_size=8)", ""},
     {"Config(rank=0, world_size=8)", ""},
     {"dp_world_size=2", ""},
-    {"The checkpoint being loaded used a DP world size of 8 but the current world size is 2.", ""},
+    {"The checkpoint being loaded used a DP world size of 8 but the current "
+     "world size is 2.",
+     ""},
     {"expected world_size=8 for this recipe", ""},
     {"world_size: 0.5", ""},
     {"reading shard, rank 3 of 8 shards", ""},
