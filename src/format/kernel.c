@@ -127,13 +127,29 @@ static bool xid_fact(const struct fr_peel_ctx *ctx, struct fr_draft *d, fr_sv te
     return true;
 }
 
+/* nvidia-smi -L: "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-509665ad-...)" */
+static bool listed_gpu(struct fr_draft *d, fr_sv text)
+{
+    fr_sv at = text, uuid;
+    int32_t gpu = -1;
+    if (!fr_lex_lit(&at, "GPU ") || !fr_lex_index(&at, &gpu) || !fr_lex_lit(&at, ": ") ||
+        !fr_lex_find(at, " (UUID: ", &at) || !fr_sv_starts(at, FR_SV("GPU-")) ||
+        !fr_lex_until(&at, ')', &uuid)) {
+        return false;
+    }
+    d->fact = FR_FACT_GPU_MAP;
+    fr_draft_num(d, FR_KEY_GPU, gpu, FR_SV_NONE);
+    fr_draft_text(d, FR_KEY_UUID, uuid);
+    return true;
+}
+
 /* "NVRM: GPU at PCI:0000:9b:00: GPU-509665ad-..."; "NVRM: GPU 0000:8a:00.0: GPU has fallen off the
  * bus." is signal enough */
 static bool map_fact(const struct fr_peel_ctx *ctx, struct fr_draft *d, fr_sv text)
 {
     fr_sv at, uuid;
     if (!fr_lex_find(text, "GPU at PCI:", &at)) {
-        return false;
+        return listed_gpu(d, text);
     }
     size_t mark = fr_sv_find(at, FR_SV(": GPU-"));
     if (mark == FR_NPOS) {
@@ -184,6 +200,43 @@ static bool oom_fact(struct fr_draft *d, fr_sv text)
     }
     (void)fr_draft_num_after(d, FR_KEY_SIZE, text, FR_SV("anon-rss:"));
     return true;
+}
+
+/* User space: earlyoom's "sending SIGKILL to process 4242 uid 1000 "python": oom_score 912, VmRSS
+ * ..", systemd-oomd's "Killed /user.slice/x.service due to memory pressure for ..", and systemd's
+ * "x.service: systemd-oomd killed 12 process(es) in this unit." */
+static bool user_oom_fact(struct fr_draft *d, fr_sv text)
+{
+    fr_sv at, name;
+    uint64_t pid = 0;
+    d->fact = FR_FACT_OOM_KILL;
+    if ((fr_lex_find(text, "sending SIGKILL to process ", &at) ||
+         fr_lex_find(text, "sending SIGTERM to process ", &at)) &&
+        (fr_sv_has(text, FR_SV("oom_score")) || fr_sv_has(text, FR_SV("badness")))) {
+        const char *digits = at.p;
+        if (!fr_lex_digits(&at, 1, 10, &pid)) {
+            return false;
+        }
+        fr_draft_num(d, FR_KEY_PID, (int64_t)pid, fr_sv_range(digits, at.p));
+        fr_draft_text(d, FR_KEY_REASON, FR_SV("earlyoom"));
+        if (fr_lex_find(at, " \"", &at) && fr_lex_until(&at, '"', &name)) {
+            fr_draft_text(d, FR_KEY_MODULE, name);
+        }
+        return true;
+    }
+    size_t mark = fr_sv_find(text, FR_SV(" due to memory pressure for "));
+    if (mark != FR_NPOS && fr_lex_find(fr_sv_head(text, mark), "Killed /", &at)) {
+        fr_draft_text(d, FR_KEY_REASON, FR_SV("systemd-oomd"));
+        fr_draft_text(d, FR_KEY_PATH, (fr_sv){at.p - 1, at.n + 1});
+        return true;
+    }
+    mark = fr_sv_find(text, FR_SV(": systemd-oomd killed "));
+    if (mark != FR_NPOS) {
+        fr_draft_text(d, FR_KEY_REASON, FR_SV("systemd-oomd"));
+        fr_draft_text(d, FR_KEY_PATH, fr_sv_head(text, mark));
+        return true;
+    }
+    return false;
 }
 
 /* "python[4242]: segfault at 0 ip ..", "traps: python[4242] general protection fault", "Sending
@@ -243,14 +296,23 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
         return 1;
     }
     d->n_caps = 0;
-    return oom_fact(d, rec->text) || (d->n_caps = 0, crash_fact(d, rec->text));
+    if (oom_fact(d, rec->text)) {
+        return 1;
+    }
+    d->n_caps = 0;
+    return user_oom_fact(d, rec->text) || (d->n_caps = 0, crash_fact(d, rec->text));
 }
 
 static const char *const literals[] = {"Xid (",
                                        "GPU at PCI:",
+                                       " (UUID: GPU-",
                                        "oom-kill:constraint=",
                                        "Killed process ",
                                        "Kill process ",
+                                       "sending SIGTERM to process ",
+                                       "sending SIGKILL to process ",
+                                       " due to memory pressure",
+                                       ": systemd-oomd killed",
                                        "segfault at ",
                                        "general protection fault",
                                        "trap invalid opcode",
@@ -292,6 +354,27 @@ static const struct fr_format_sample samples[] = {
     {"[  518.050606] Memory failure: 0x1234: Sending SIGBUS to python:4242 due to hardware memory "
      "corruption",
      "fact=kernel_crash pid=4242 signal=7"},
+    {"[  9.000001] NVRM: Xid (PCI:0000:3b:00 GPU-I:02 GPU-CI:01): 94, pid=7194, Contained: SM "
+     "(0x1). "
+     "RST: No",
+     "fact=xid pci=0000:3b:00 xid=94 pid=7194 module=- reason=\"Contained: SM (0x1). RST: No\""},
+    {"May 15 23:09:30 gpu07 kernel: [  518.050606] NVRM: Xid (PCI:0000:01:00.0): 45, pid=9, "
+     "name=python3, Ch 00000008 caused by previous Xid 94",
+     "node=gpu07 fact=xid pci=0000:01:00 xid=45 pid=9 reason=\"Ch 00000008 caused by previous Xid "
+     "94\""},
+    {"NVRM: Xid (PCI:0000:9b:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU "
+     "Reset "
+     "Required)",
+     "fact=xid xid=154 pid=-"},
+    {"May 15 23:09:30 gpu07 earlyoom[644]: sending SIGTERM to process 40122 uid 1004 \"python\": "
+     "oom_score 912, VmRSS 181022 MiB",
+     "node=gpu07 fact=oom_kill pid=40122 reason=earlyoom module=python"},
+    {"May 15 23:09:30 gpu07 systemd-oomd[812]: Killed /user.slice/user@4.service due to memory "
+     "pressure for /user.slice being 91.22% > 50.00% for > 20s",
+     "node=gpu07 fact=oom_kill pid=- reason=systemd-oomd path=/user.slice/user@4.service"},
+    {"sending SIGTERM to process 4 of the pool", ""},
+    {"GPU 3: NVIDIA H100 80GB HBM3 (UUID: GPU-509665ad-b600-ac93-3616-d754b23d636d)",
+     "fact=gpu_map gpu=3 uuid=GPU-509665ad-b600-ac93-3616-d754b23d636d"},
     {"<4>[  518.050606][ T4242] hello", "kernel=1 text=hello"},
     {"no Xid (found) here", ""},
     {"[1.5] text", "kernel=0"},
