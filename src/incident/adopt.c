@@ -69,6 +69,16 @@ static int32_t only_trace(const struct fr_case *c)
     return found;
 }
 
+static bool has_victims(const struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        if (c->ranks.v[i].symptom != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Everybody else waits in a barrier of the start-up while somebody still prepares the data: by the usual pattern that is the
  * main process, and it is when rank 0 alone does not complain. Before any model exists, the group's ranks are the global ones. */
 static bool all_but_zero_wait(const struct fr_case *c)
@@ -119,7 +129,8 @@ static void adopt(struct fr_case *c, struct fr_cand *k)
         fr_cand_for(c, k, "mp.spawn reports the end of its process %d only", rank);
         return;
     }
-    rank = fr_cand_class(c, k)->scope == FR_SCOPE_ALL_RANKS ? -1 : only_trace(c); /* what hits every rank alike is nobody's */
+    bool alike = fr_cand_class(c, k)->scope == FR_SCOPE_ALL_RANKS && !has_victims(c); /* what hits every rank alike is nobody's */
+    rank = alike ? -1 : only_trace(c);
     if (rank >= 0 && code == 0) {
         fr_cand_rank(c, k, rank);
         fr_cand_for(c, k, "only rank %d left a traceback that is no complaint about a peer", rank);

@@ -98,7 +98,7 @@ struct fr_case {
     struct fr_map pid_rank, local_rank, task_rank, pci_rank, addr_node, node_index;
     int32_t *src_rank, *src_node;   /* per source, -1 unknown */
     uint64_t *src_exits;            /* per source: the line of the first exit it reports, 0 none */
-    uint64_t *src_restart;          /* per source: the line of its last restart, 0 none */
+    uint64_t *src_restart, *src_done; /* per source: the line of its last restart, of its first "finished", 0 none */
     bool local_is_rank, task_is_rank;
     bool nomem;
 };

@@ -206,6 +206,13 @@ void fr_case_causes(struct fr_case *c)
     }
 }
 
+/* Watchdogs that complain about their own process: it is the one that is stuck. */
+static bool is_own_trouble(const struct fr_case *c, const struct fr_obs *o)
+{
+    const char *id = c->lib->failures[o->failure].id;
+    return o->rank >= 0 && (strcmp(id, "nccl-watchdog-heartbeat") == 0 || strcmp(id, "gil-induced-hang") == 0);
+}
+
 /* ---- victims only: the class of the best symptom is the answer when there is no cause to name ---- */
 void fr_case_symptoms(struct fr_case *c)
 {
@@ -237,6 +244,9 @@ void fr_case_symptoms(struct fr_case *c)
         }
         uint8_t about = o->signal >= 0 ? c->lib->signals[o->signal].about : FR_ABOUT_REPORTER;
         bool about_peer = about == FR_ABOUT_PEER;
+        if (is_own_trouble(c, o)) {
+            fr_cand_rank(c, k, o->rank);
+        }
         if ((about_peer || about == FR_ABOUT_CAPTURED) && o->subject >= 0) {
             fr_cand_rank(c, k, o->subject);
             k->silent = true;

@@ -141,7 +141,8 @@ static void set_subject(const struct fr_case *c, struct fr_obs *o)
     }
 }
 
-/* At least three metric points after the last time it was seen, or twenty lines after what was only a warning: it went on. The kernel's and the scheduler's word
+/* At least three metric points after the last time it was seen, or twenty lines after what was only a warning: it went on; a
+ * warning after the program said that it had finished is about the end of somebody else who had finished. The kernel's and the scheduler's word
  * stands all the same: a job that bypasses SIGTERM trains on for a while after its end was decided. */
 static bool went_on(const struct fr_case *c, const struct fr_obs *o)
 {
@@ -155,7 +156,8 @@ static bool went_on(const struct fr_case *c, const struct fr_obs *o)
     bool restarted = c->src_restart[o->src] > o->e->last_line;
     bool trained = s->metric_tail[2] > o->e->last_line;
     bool warned = o->e->level != FR_LEVEL_NONE && o->e->level <= FR_LEVEL_WARN && s->lines > o->e->last_line + 20;
-    return !decided && !restarted && (trained || warned);
+    bool after_end = c->src_done[o->src] != 0 && c->src_done[o->src] < o->e->line && o->e->level == FR_LEVEL_WARN;
+    return !decided && !restarted && (trained || warned || after_end);
 }
 
 /* Classes that say no more than how a process ended. */
@@ -227,7 +229,8 @@ void fr_case_classify(struct fr_case *c)
 {
     c->src_exits = FR_NEW_N(&c->arena, uint64_t, c->set->sources.n + 1);
     c->src_restart = FR_NEW_N(&c->arena, uint64_t, c->set->sources.n + 1);
-    if (c->src_exits == NULL || c->src_restart == NULL) {
+    c->src_done = FR_NEW_N(&c->arena, uint64_t, c->set->sources.n + 1);
+    if (c->src_exits == NULL || c->src_restart == NULL || c->src_done == NULL) {
         c->nomem = true;
         return;
     }
@@ -235,6 +238,9 @@ void fr_case_classify(struct fr_case *c)
         const struct fr_event *e = c->obs.v[i].e;
         if (e->fact == FR_FACT_EXIT && c->src_exits[c->obs.v[i].src] == 0) {
             c->src_exits[c->obs.v[i].src] = e->line;
+        }
+        if (e->fact == FR_FACT_DONE && c->src_done[c->obs.v[i].src] == 0) {
+            c->src_done[c->obs.v[i].src] = e->line;
         }
         if (e->fact == FR_FACT_ATTEMPT) {
             c->src_restart[c->obs.v[i].src] = e->line;

@@ -76,7 +76,14 @@ static const struct fr_obs *first_complaint(const struct fr_case *c)
 /* The first exception line of the traceback that a frame's hit belongs to: it says more than the frame. */
 static const struct fr_obs *exception_of(const struct fr_case *c, const struct fr_cand *k, const struct fr_obs *frame)
 {
+    const struct fr_trace *t = frame->e->trace;
     bool is_frame = fr_sv_has(frame->e->text, FR_SV("File \""));
+    bool is_inner = t != NULL && t->origin_line == frame->e->line && t->last_line < frame->e->line;
+    for (uint32_t i = 0; is_inner && i < c->obs.n; i++) { /* a re-raised exception stands before the worker's own traceback */
+        if (c->obs.v[i].e->trace == t && c->obs.v[i].e->line == t->last_line && c->obs.v[i].meaning == FR_MEANS_CAUSE) {
+            return &c->obs.v[i];
+        }
+    }
     for (uint32_t i = 0; is_frame && i < k->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[k->obs.v[i]];
         if (o->e->trace != NULL && o->e->trace == frame->e->trace && !fr_sv_has(o->e->text, FR_SV("File \""))) {
@@ -92,7 +99,8 @@ static void set_evidence(struct fr_case *c, const struct fr_cand *k, struct fr_r
     const struct fr_obs *own = k->obs.n != 0 ? &c->obs.v[k->obs.v[0]] : NULL;
     const struct fr_failure *f = fr_cand_class(c, k);
     bool earlier = complaint != NULL && own != NULL && complaint->src == own->src && complaint->e->line < own->e->line;
-    bool vague = f->weight <= 30 && strcmp(f->category, "collective") == 0 && earlier; /* the first sign says as much as it does */
+    bool waits = strcmp(f->category, "collective") == 0 || strcmp(f->category, "network") == 0 || strcmp(f->category, "scheduler") == 0;
+    bool vague = waits && earlier && (f->weight <= 30 || k->ground == FR_GROUND_SYMPTOM); /* the first sign says as much as it does */
     if (complaint != NULL && ((k->silent && (k->ground == FR_GROUND_EXIT || k->ground == FR_GROUND_ACCUSED)) || vague)) {
         push_quote(in, quote(c, r, complaint));
     }

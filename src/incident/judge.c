@@ -138,6 +138,16 @@ static uint32_t stopped(const struct fr_case *c)
     return n;
 }
 
+static uint32_t unnamed_deaths(const struct fr_case *c, const struct fr_cand *k)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < k->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[k->obs.v[i]];
+        n += o->fatal && o->subject < 0 ? o->e->count : 0;
+    }
+    return n;
+}
+
 static void set_scope(const struct fr_case *c, struct fr_cand *k)
 {
     const struct fr_failure *f = fr_cand_class(c, k);
@@ -145,7 +155,8 @@ static void set_scope(const struct fr_case *c, struct fr_cand *k)
     uint32_t able = world - stopped(c);
     bool told = k->ground == FR_GROUND_SIGNAL || k->ground == FR_GROUND_TRACE;
     bool everywhere = told && k->ranks.n > 1 && k->ranks.n >= able;
-    bool counted = told && k->ranks.n == 0 && k->n_unknown > 1 && world > 1 && k->n_unknown >= world;
+    /* as many unnamed sightings as ranks, or as many unnamed deaths: a GPU assertion prints once per thread */
+    bool counted = told && k->ranks.n == 0 && world > 1 && (k->n_unknown == world || unnamed_deaths(c, k) >= world);
     if (f->scope == FR_SCOPE_LAUNCHER || (f->scope == FR_SCOPE_NODE && k->ranks.n != 1)) {
         k->scope = f->scope;
     } else if (k->ground == FR_GROUND_SERIES) {
@@ -156,7 +167,7 @@ static void set_scope(const struct fr_case *c, struct fr_cand *k)
         k->scope = FR_SCOPE_ALL_RANKS;
     } else if (f->scope == FR_SCOPE_ALL_RANKS && c->ranks.n <= 1 && c->world != 1) {
         k->scope = FR_SCOPE_ALL_RANKS; /* one rank's log of what hits all alike */
-    } else if (k->ground == FR_GROUND_EXIT && k->ranks.n > 1) {
+    } else if ((k->ground == FR_GROUND_EXIT || k->ground == FR_GROUND_SYMPTOM) && k->ranks.n > 1) {
         k->scope = FR_SCOPE_UNKNOWN; /* several died the same way: the numbers do not order them */
     } else if (k->ranks.n == 1) {
         k->scope = FR_SCOPE_RANK;
