@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "incident/incident.h"
 
+#include "base/buf.h"
+
 #include "incident/case.h"
 #include "incident/explain.h"
 
@@ -82,6 +84,23 @@ static void count_recurrences(struct fr_report *r)
     }
 }
 
+/* What a source had that is not in the evidence: no limit is hit in silence. */
+static void note_limits(const struct fr_source_evidence *s, struct fr_report *r)
+{
+    FR_AUTO(fr_buf) why = FR_BUF_INIT(400);
+    if (s->flags & FR_SRC_TRUNCATED) {
+        fr_buf_addz(&why, "only a part: it ends in the middle, cut short or changed while it was read");
+    }
+    if (s->dropped_events != 0 || (s->flags & FR_SRC_LIMIT)) {
+        fr_buf_printf(&why, "%sonly a part: %u further events were counted, not kept", why.n != 0 ? "; " : "", s->dropped_events);
+    }
+    struct fr_skipped *slot = why.n == 0 ? NULL : FR_PUSH(&r->input.skipped);
+    if (slot != NULL) {
+        slot->source = fr_arena_dup(&r->arena, s->name);
+        slot->why = fr_arena_dup(&r->arena, fr_buf_sv(&why));
+    }
+}
+
 static void fill_input(struct fr_case *c, struct fr_report *r)
 {
     r->input.sources = c->set->sources.n;
@@ -102,6 +121,9 @@ static void fill_input(struct fr_case *c, struct fr_report *r)
     }
     for (uint32_t i = 0; i < c->ranks.n; i++) {
         r->input.ranks_seen += c->ranks.v[i].life != NULL || c->ranks.v[i].symptom != NULL;
+    }
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        note_limits(c->set->sources.v[i], r);
     }
     for (uint32_t i = 0; i < c->set->skipped.n; i++) {
         struct fr_skipped *s = FR_PUSH(&r->input.skipped);

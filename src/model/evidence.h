@@ -42,7 +42,7 @@ struct fr_source_evidence {
     struct fr_arena arena;
 };
 enum {
-    FR_SRC_TRUNCATED = 1 << 0,  /* ended inside a line, archive cut short, or the file shrank */
+    FR_SRC_TRUNCATED = 1 << 0,  /* an archive or stream was cut short, or the file shrank while it was read */
     FR_SRC_BINARY = 1 << 1,
     FR_SRC_LONG_LINES = 1 << 2, /* a line over the limit was scanned in pieces */
     FR_SRC_LIMIT = 1 << 3,      /* an event or byte limit was hit */

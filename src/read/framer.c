@@ -177,7 +177,7 @@ static void give(struct fr_framer *f, size_t n, bool tail, bool partial, struct 
     f->in_long = partial;
     f->flags |= f->failed == -FR_LIMIT ? FR_SRC_LIMIT : 0;
     last = f->eof && f->start == f->end;
-    if (last && (f->failed != 0 || ret->bytes.p[n - 1] != '\n')) {
+    if (last && f->failed != 0) { /* a last line without '\n' is ordinary */
         f->flags |= FR_SRC_TRUNCATED;
     }
     ret->last = last;

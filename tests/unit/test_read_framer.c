@@ -135,7 +135,7 @@ T_TEST(any_read_size_gives_the_same_lines)
         T_OK(o.last || text.n == 0);
         T_EQ_INT(o.head_end, want_head_end(fr_buf_sv(&text), edge));
         T_EQ_INT(o.tail_start, want_tail_start(fr_buf_sv(&text), edge));
-        T_EQ_INT(o.flags, text.n == 0 || text.p[text.n - 1] == '\n' ? 0 : FR_SRC_TRUNCATED);
+        T_EQ_INT(o.flags, 0);
         fr_buf_release(&o.text);
     }
     fr_buf_release(&text);
