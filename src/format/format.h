@@ -46,7 +46,8 @@ extern const struct fr_format *const fr_formats[]; /* from formats.def, in peeli
 extern const unsigned fr_formats_count;            /* at most 64 */
 
 /* ---- traces ---- The trace joiner: feed it every segment's record from an opener on; it groups by speaker, and copes with several
- * tracebacks interleaved line by line. It also reads the rows of torchrun's ChildFailedError table, which are facts. */
+ * tracebacks interleaved line by line. It also reads the rows of torchrun's ChildFailedError table, its launch configuration, and
+ * stack dumps of py-spy and gdb, which are facts. */
 struct fr_tracer;
 int fr_tracer_new(struct fr_tracer **ret);
 void fr_tracer_free(struct fr_tracer **t);
@@ -56,7 +57,8 @@ extern const char *const fr_trace_openers[];
  * SyntaxError without header, "Fatal Python error:", "terminate called", "Exception ignored in", the rows of torchrun's table. */
 bool fr_trace_opens(fr_sv text);
 struct fr_trace_done {
-    bool is_row;           /* a row of torchrun's table: row holds the fact, trace is empty */
+    bool is_row;           /* row holds the fact, trace is empty: a row of torchrun's table, its launch configuration (FR_FACT_IDENTITY),
+                              or a stack dump (FR_FACT_STACK) */
     bool ignored;          /* printed by "Exception ignored in": a destructor's or hook's, nothing died of it */
     struct fr_draft row;   /* FR_FACT_EXIT: rank local_rank exitcode pid node time path (error_file) exception (its last text line),
                               reason = "table-root" | "table"; strings in arena `out` */

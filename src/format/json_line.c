@@ -156,6 +156,54 @@ static const json_t *error_file(const struct fr_peel_ctx *ctx, const json_t *mes
     return json_is_string(stack) ? stack : json_object_get(message, "message");
 }
 
+/* The string behind an opening quote, without \\u: to the closing quote, which is dropped. */
+static bool take_string(struct fr_arena *scratch, fr_sv *s, fr_sv *ret)
+{
+    static const char from[] = "nrtbf\"\\/", to[] = "\n\r\t\b\f\"\\/";
+    char *bytes = fr_arena_alloc(scratch, s->n + 1);
+    size_t n = 0, i = 0;
+    while (bytes != NULL && i < s->n && s->p[i] != '"') {
+        char c = s->p[i++];
+        if (c == '\\') {
+            const char *at = i < s->n && s->p[i] != '\0' ? strchr(from, s->p[i]) : NULL;
+            if (at == NULL) {
+                return false;
+            }
+            c = to[at - from];
+            i++;
+        }
+        bytes[n++] = c;
+    }
+    if (bytes == NULL || i == s->n) {
+        return false;
+    }
+    *ret = (fr_sv){bytes, n};
+    *s = fr_sv_skip(*s, i + 1);
+    return true;
+}
+
+/* Docker's own shape, the most frequent one, without building a tree: {"log":"text\n",
+ * "stream":"stderr","time":"2025-11-25T12:34:56.123456789Z"}. Anything else about it is for the
+ * parser. */
+static bool peel_docker(const struct fr_peel_ctx *ctx, struct fr_record *rec)
+{
+    fr_sv at = rec->text, body, time;
+    struct fr_when when;
+    if (!fr_lex_lit(&at, "{\"log\":\"") || !take_string(ctx->scratch, &at, &body) ||
+        !fr_lex_lit(&at, ",\"stream\":\"std") ||
+        (!fr_lex_lit(&at, "err\"") && !fr_lex_lit(&at, "out\"")) ||
+        !fr_lex_lit(&at, ",\"time\":\"") || !fr_lex_until(&at, '"', &time) ||
+        !fr_sv_eq(at, FR_SV("}")) || !fr_stamp_iso(&time, &when) || time.n != 0) {
+        return false;
+    }
+    while (body.n > 0 && (body.p[body.n - 1] == '\n' || body.p[body.n - 1] == '\r')) {
+        body.n--;
+    }
+    fr_rec_outer(rec, &when);
+    rec->text = fr_peel_clean(ctx, body);
+    return true;
+}
+
 static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 {
     static const char *const messages[] = {"log",  "MESSAGE",     "message", "msg",
@@ -164,6 +212,9 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     if (ctx->scratch == NULL || text.n < 9 || text.n > TEXT_LIMIT || text.p[1] != '"' ||
         text.p[text.n - 1] != '}') {
         return false;
+    }
+    if (peel_docker(ctx, rec)) {
+        return true;
     }
     json_t *object = json_loadb(text.p, text.n, JSON_ALLOW_NUL, NULL);
     const json_t *message =
@@ -187,6 +238,11 @@ static const struct fr_format_sample samples[] = {
     {"{\"log\":\"[rank3]: KeyError: "
      "'x'\\n\",\"stream\":\"stderr\",\"time\":\"2025-11-25T12:34:56.123456789Z\"}",
      "outer=2025-11-25T12:34:56.123456789 time=- rank=3 text=\"KeyError: 'x'\""},
+    {"{\"log\":\"a \\\"b\\\" \\\\ "
+     "\\u003c\",\"stream\":\"stdout\",\"time\":\"2025-11-25T12:34:56Z\"}",
+     "outer=2025-11-25T12:34:56 text=\"a \\\"b\\\" \\\\ <\""},
+    {"{\"log\":\"a \\\"b\\\"\\tc\",\"stream\":\"stdout\",\"time\":\"2025-11-25T12:34:56Z\"}",
+     "outer=2025-11-25T12:34:56 text=\"a \\\"b\\\"\tc\""},
     {"{\"__REALTIME_TIMESTAMP\":\"1700000000123456\",\"_HOSTNAME\":\"gpu07\",\"PRIORITY\":\"4\","
      "\"SYSLOG_IDENTIFIER\":\"kernel\","
      "\"MESSAGE\":\"NVRM: loading\",\"_SOURCE_MONOTONIC_TIMESTAMP\":\"77000000\"}",

@@ -29,7 +29,9 @@ static unsigned check(const struct fr_trace_done *d, uint64_t lines)
     unsigned sum = touch(d->exc_text) + touch(d->who.node) + touch(d->who.role);
     CHECK(d->line <= d->exc_line && d->exc_line <= lines);
     if (d->is_row) {
-        CHECK(d->row.fact == FR_FACT_EXIT && d->row.n_caps <= FR_DRAFT_CAPS);
+        bool known = d->row.fact == FR_FACT_EXIT || d->row.fact == FR_FACT_IDENTITY ||
+                     d->row.fact == FR_FACT_STACK;
+        CHECK(known && d->row.n_caps <= FR_DRAFT_CAPS);
         for (unsigned i = 0; i < d->row.n_caps; i++) {
             sum += touch(d->row.caps[i].text);
         }
@@ -69,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int results = 0, r;
     while ((r = fr_tracer_feed(t, NULL, &out, &done)) == 1) {
         sink += check(&done, no);
-        CHECK(++results <= 64);
+        CHECK(++results <= 64 + 64 + 4); /* traces, stacks, listings */
     }
     CHECK(r < 0 || !fr_tracer_open(t));
     fr_tracer_free(&t);
