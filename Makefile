@@ -44,7 +44,7 @@ test:
 bench:
 	@tools/install-packages build bench
 	@test -f build/release/CMakeCache.txt || cmake --preset release
-	@cmake --build build/release -j $(JOBS)
+	@cmake --build build/release -j $(JOBS) --target $(PROGRAMS) yardsticks
 	@bench/run
 
 scorecard: build
