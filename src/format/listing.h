@@ -8,7 +8,7 @@
 
 #include "format/format.h"
 
-enum { FR_LISTING_MAX = 4, FR_LISTING_TEXT = 256 };
+enum { FR_LISTING_MAX = 4, FR_LISTING_TEXT = 256, FR_LISTING_RANKS = 128 };
 enum fr_listing_state { FR_LISTING_NONE, FR_LISTING_OPEN, FR_LISTING_DONE };
 
 struct fr_listing {
@@ -21,6 +21,9 @@ struct fr_listing {
     char text[FR_LISTING_TEXT]; /* the head line */
     size_t text_n;
     int32_t min_nodes, max_nodes, per_node;
+    int32_t ranks[FR_LISTING_RANKS]; /* Horovod's */
+    uint32_t n_ranks;
+    bool is_ranks;
 };
 struct fr_listings {
     struct fr_listing v[FR_LISTING_MAX];

@@ -16,6 +16,8 @@ const char *const fr_trace_openers[] = {"Traceback (most recent call last)",
                                         "Root Cause",
                                         "exitcode  : ",
                                         "Starting elastic_operator with",
+                                        "Missing ranks:",
+                                        "Stalled ranks:",
                                         "): \"MainThread\"",
                                         "Thread 1 (",
                                         NULL};

@@ -3,7 +3,7 @@
  *   identity.c  who is who: pids, local ranks, tasks, hosts and PCI addresses joined to global ranks where that is proven
  *   timeline.c  when each event began, on one clock with per-node skew
  *   ranks.c     what is known about every rank: its log, life signs, exit, symptoms
- *   causes.c    candidates from signals, traces and series; silence.c, exits.c and collectives.c add those nobody printed
+ *   causes.c    candidates from signals, traces and series; silence.c, exits.c, collectives.c and stacks.c add those nobody printed
  *   adopt.c     joins candidates without a rank to the one rank that can have printed them
  *   judge.c     orders and prunes the candidates
  *   explain.c   writes the incident: evidence, victims, what was ruled out
@@ -111,6 +111,7 @@ void fr_case_causes(struct fr_case *c);
 void fr_case_exits(struct fr_case *c);
 void fr_case_collectives(struct fr_case *c);
 void fr_case_silence(struct fr_case *c);
+void fr_case_stacks(struct fr_case *c);
 void fr_case_symptoms(struct fr_case *c);
 void fr_case_adopt(struct fr_case *c);                          /* adopt.c: ranks for candidates whose own lines name none */
 /* Best candidate's index, or -1: nothing to blame. */

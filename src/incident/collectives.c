@@ -3,13 +3,16 @@
  * who never reached the collective that everybody else waits in. */
 #include "incident/case.h"
 
-/* The class of a report whose accusing line carries no signal of its own: the desync report's, when its other lines are there. */
+/* The class of a report whose accusing line carries no signal of its own: that of its other lines. */
 static int32_t reported_by(const struct fr_case *c)
 {
-    int32_t desync = fr_case_class(c, "desync-debug-report");
-    for (uint32_t i = 0; desync >= 0 && i < c->obs.n; i++) {
-        if (c->obs.v[i].failure == desync && c->obs.v[i].attempt == c->attempt) {
-            return desync;
+    static const char *const reports[] = {"desync-debug-report", "horovod-stalled-ops"};
+    for (size_t k = 0; k < sizeof reports / sizeof reports[0]; k++) {
+        int32_t report = fr_case_class(c, reports[k]);
+        for (uint32_t i = 0; report >= 0 && i < c->obs.n; i++) {
+            if (c->obs.v[i].failure == report && c->obs.v[i].attempt == c->attempt) {
+                return report;
+            }
         }
     }
     return fr_case_class(c, "rank-stalled");

@@ -64,6 +64,7 @@ static int decide_attempt(struct fr_case *c, struct fr_report *r)
     fr_case_exits(c);
     fr_case_collectives(c);
     fr_case_silence(c);
+    fr_case_stacks(c);
     fr_case_symptoms(c);
     fr_case_adopt(c);
     int32_t best = fr_case_judge(c);

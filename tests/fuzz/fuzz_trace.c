@@ -30,6 +30,7 @@ static unsigned check(const struct fr_trace_done *d, uint64_t lines)
     CHECK(d->line <= d->exc_line && d->exc_line <= lines);
     if (d->is_row) {
         bool known = d->row.fact == FR_FACT_EXIT || d->row.fact == FR_FACT_IDENTITY ||
+                     d->row.fact == FR_FACT_MISSING ||
                      d->row.fact == FR_FACT_STACK;
         CHECK(known && d->row.n_caps <= FR_DRAFT_CAPS);
         for (unsigned i = 0; i < d->row.n_caps; i++) {
