@@ -37,6 +37,7 @@ int fr_collector_new(const struct fr_collect_options *o, struct fr_collector **r
     }
     if (rc == 0) {
         rc = fr_tracer_new(&c->tracer);
+        rc = rc != 0 ? fr_err_set(err, -rc, "out of memory") : 0;
     }
     if (rc != 0) {
         fr_collector_free(&c);

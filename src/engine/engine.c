@@ -211,8 +211,9 @@ static int read_all(struct fr_engine *e, struct fr_err *err)
                 *err = w[i].err;
             }
         }
-        int merged = fr_evidence_merge(&e->evidence, &w[i].out);
-        rc = rc == 0 ? merged : rc;
+        if (fr_evidence_merge(&e->evidence, &w[i].out) != 0 && rc == 0) {
+            rc = fr_err_set(err, FR_NOMEM, "out of memory");
+        }
         fr_evidence_set_release(&w[i].out);
     }
     fr_free(w);
