@@ -21,15 +21,17 @@ static int32_t only_exit(const struct fr_case *c, int code)
     return found;
 }
 
-/* The one child whose end mp.spawn reports: the traceback that follows is its. */
-static int32_t only_spawned(const struct fr_case *c)
+/* The one child whose end mp.spawn reports: what follows in that file is its. */
+static int32_t only_spawned(const struct fr_case *c, const struct fr_cand *k)
 {
     int32_t found = -1;
+    const struct fr_obs *first = k->obs.n != 0 ? &c->obs.v[k->obs.v[0]] : NULL;
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
         bool spawn = o->e->fact == FR_FACT_EXIT && fr_sv_eq(fr_event_text(o->e, FR_KEY_REASON), FR_SV("spawn"));
         int32_t local = spawn ? (int32_t)fr_event_num(o->e, FR_KEY_LOCAL_RANK, -1) : -1;
-        if (local < 0 || local == found) {
+        bool follows = first != NULL && first->src == o->src && (first->e->line > o->e->line || first->fatal);
+        if (local < 0 || local == found || !follows) {
             continue;
         }
         if (found >= 0 || c->nodes.n > 1) {
@@ -123,7 +125,7 @@ static void adopt(struct fr_case *c, struct fr_cand *k)
         fr_cand_for(c, k, "rank %d is the only one that ended by signal %d", rank, -code);
         return;
     }
-    rank = k->fatal ? only_spawned(c) : -1;
+    rank = only_spawned(c, k);
     if (rank >= 0) {
         fr_cand_rank(c, k, rank);
         fr_cand_for(c, k, "mp.spawn reports the end of its process %d only", rank);
