@@ -212,7 +212,8 @@ static void check_literals(struct parser *p, const struct fr_yaml *v, const stru
 
 static void get_signal(struct parser *p, const struct fr_yaml *v, struct fr_signal *s)
 {
-    *s = (struct fr_signal){.metric = -1, .finding = -1, .until_step = -1, .yes = no_strings, .no = no_strings};
+    *s = (struct fr_signal){
+        .id = "", .metric = -1, .finding = -1, .until_step = -1, .yes = no_strings, .no = no_strings};
     if (v->kind != FR_YAML_MAP) {
         BAD(p, v, "a signal must be a map");
         return;
@@ -220,9 +221,8 @@ static void get_signal(struct parser *p, const struct fr_yaml *v, struct fr_sign
     for (const struct fr_yaml *c = v->first; c != NULL; c = c->next) {
         signal_key(p, c, s);
     }
-    if (s->id == NULL) {
+    if (s->id[0] == '\0') {
         BAD(p, v, "a signal needs an 'id'");
-        s->id = "";
     }
     if (fr_yaml_get(v, "role") == NULL) {
         BAD(p, v, "signal '%.60s' needs a 'role'", s->id);

@@ -18,10 +18,11 @@
 /* Of the outer two bytes only 5 bits count, so that a short literal with one free byte beside it needs 32 keys, not 256. */
 #define FR_KEY_MASK 0x1fffff1fu
 #define FR_KEY_FACTOR 0x9e3779b1u
+#define FR_GATE_BITS 16
 
 /* At the hash of each key: bit (next byte & 7) for what may follow it. */
 struct fr_gate {
-    uint8_t next[1u << 16];
+    uint8_t next[1u << FR_GATE_BITS];
 };
 
 struct fr_cand {
@@ -85,7 +86,7 @@ static inline uint32_t fr_key_at(const uint8_t *p, size_t n, size_t at)
 
 static inline uint32_t fr_gate_hash(uint32_t key)
 {
-    return (key * FR_KEY_FACTOR) >> 16;
+    return (key * FR_KEY_FACTOR) >> (32 - FR_GATE_BITS);
 }
 
 static inline bool fr_gate_has(const struct fr_gate *g, uint32_t key, uint32_t next)

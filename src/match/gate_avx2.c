@@ -37,7 +37,7 @@ void fr_gate_avx2(const struct fr_gate *g, struct fr_gate_run *run)
     for (uint32_t k = 0; k < FR_GATE_BLOCKS && n - at >= 32 + FR_GATE_BEHIND; k++, at += 32) {
         const __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)(p + at));
         const __m256i next = _mm256_loadu_si256((const __m256i *)(const void *)(p + at + FR_GATE_STRIDE));
-        const __m256i h = _mm256_srli_epi32(_mm256_mullo_epi32(_mm256_and_si256(v, mask), factor), 16);
+        const __m256i h = _mm256_srli_epi32(_mm256_mullo_epi32(_mm256_and_si256(v, mask), factor), 32 - FR_GATE_BITS);
         const __m256i may_follow = look_up(g->next, h);
         const __m256i on_top = _mm256_sllv_epi32(may_follow, _mm256_sub_epi32(top, _mm256_and_si256(next, seven)));
         some[n_some].at = at;

@@ -31,7 +31,7 @@ void fr_gate_avx512(const struct fr_gate *g, struct fr_gate_run *run)
         const __m512i v = _mm512_loadu_si512(p + at);
         const __m512i next = _mm512_loadu_si512(p + at + FR_GATE_STRIDE);
         uint64_t h[8] __attribute__((aligned(64)));
-        _mm512_store_si512(h, _mm512_srli_epi32(_mm512_mullo_epi32(_mm512_and_si512(v, mask), factor), 16));
+        _mm512_store_si512(h, _mm512_srli_epi32(_mm512_mullo_epi32(_mm512_and_si512(v, mask), factor), 32 - FR_GATE_BITS));
         const __m128i bytes = _mm_setr_epi32((int)look_up(g->next, h), (int)look_up(g->next, h + 2),
                                              (int)look_up(g->next, h + 4), (int)look_up(g->next, h + 6));
         const __m512i wanted = _mm512_sllv_epi32(one, _mm512_and_si512(next, seven));

@@ -258,7 +258,26 @@ static int found(struct scan *c, size_t at, const struct fr_cand *cand, const st
     return 0;
 }
 
-static bool stands_at(const struct scan *c, size_t begin, const struct fr_entry *e)
+/* memcmp(a, b, n) == 0 without a call: literals are short, and most that come this far are equal. */
+static inline bool same_bytes(const char *a, const char *b, size_t n)
+{
+    uint64_t x, y;
+    if (n < sizeof x) {
+        return memcmp(a, b, n) == 0;
+    }
+    for (size_t i = 0; i + sizeof x < n; i += sizeof x) {
+        memcpy(&x, a + i, sizeof x);
+        memcpy(&y, b + i, sizeof y);
+        if (x != y) {
+            return false;
+        }
+    }
+    memcpy(&x, a + n - sizeof x, sizeof x);
+    memcpy(&y, b + n - sizeof y, sizeof y);
+    return x == y;
+}
+
+static inline bool stands_at(const struct scan *c, size_t begin, const struct fr_entry *e)
 {
     const char *const at = c->p + begin;
     uint64_t word;
@@ -267,8 +286,11 @@ static bool stands_at(const struct scan *c, size_t begin, const struct fr_entry 
         if (((word ^ e->word) & e->mask) != 0) {
             return false;
         }
+        if (e->n <= sizeof word) {
+            return true;
+        }
     }
-    return memcmp(at, c->s->rules->literals[e->literal].text, e->n) == 0;
+    return same_bytes(at, c->s->rules->literals[e->literal].text, e->n);
 }
 
 /* Tries the literals of one key. */
