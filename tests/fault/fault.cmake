@@ -1,0 +1,6 @@
+fr_test(fault_alloc SOURCES ${CMAKE_CURRENT_LIST_DIR}/fault_alloc.c LIBS fr_tests_logs fr_tests_pipeline)
+fr_test(fault_read SOURCES ${CMAKE_CURRENT_LIST_DIR}/fault_read.c LIBS fr_tests_logs fr_tests_pipeline)
+target_link_options(fault_read PRIVATE -Wl,--wrap=pread,--wrap=read,--wrap=open)
+if(TARGET faultrank)
+    add_test(NAME fault_input COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/fault_input.py $<TARGET_FILE:faultrank>)
+endif()
