@@ -338,7 +338,7 @@ static int collect_member(struct fr_collector *c, const struct fr_member *m, str
     *slot = ev;
     fr_arena_reset(&c->scratch);
     c->peel = (struct fr_peel_ctx){&c->scratch, year_of(m->mtime_ns)};
-    c->forms.n = c->forms.oldest = 0;
+    c->forms.n = c->forms.next = 0;
     c->bars = UINT32_MAX;
     int rc = fr_series_new(&c->series);
     if (rc == 0) {

@@ -8,29 +8,58 @@
 
 enum { TEXT_MAX = 32 }; /* of the text, when no digit comes */
 
-static bool same_bytes(const struct fr_form *f, fr_sv segment)
+/* a[0..n) and b[0..n), from the end, where forms of one kind differ: their line numbers, ranks. */
+static inline bool same_backwards(const char *a, const char *b, size_t n)
 {
-    return segment.n > f->n && memcmp(segment.p, f->bytes, f->stamp) == 0 &&
-           memcmp(segment.p + f->stamp_end, f->bytes + f->stamp_end, f->n - f->stamp_end) == 0 &&
+    uint64_t x, y;
+    if (n < sizeof x) {
+        return memcmp(a, b, n) == 0;
+    }
+    while (n > sizeof x) {
+        n -= sizeof x;
+        memcpy(&x, a + n, sizeof x);
+        memcpy(&y, b + n, sizeof y);
+        if (x != y) {
+            return false;
+        }
+    }
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return x == y;
+}
+
+static inline bool same_bytes(const struct fr_form *f, fr_sv segment)
+{
+    return segment.n > f->n &&
+           same_backwards(segment.p + f->stamp_end, f->bytes + f->stamp_end,
+                          (size_t)(f->n - f->stamp_end)) &&
+           same_backwards(segment.p, f->bytes, f->stamp) &&
            (!f->digit_follows || fr_is_digit(segment.p[f->n]));
 }
 
-const struct fr_form *fr_forms_find(const struct fr_forms *f, uint64_t kind, fr_sv segment,
+static bool read_stamp(const struct fr_form *f, fr_sv segment, struct fr_when *ret)
+{
+    *ret = FR_WHEN_NONE;
+    fr_sv at = fr_sv_range(segment.p + f->stamp, segment.p + f->n);
+    return f->stamp == f->stamp_end ||
+           (fr_stamp_iso(&at, ret) && at.p == segment.p + f->stamp_end);
+}
+
+const struct fr_form *fr_forms_find(struct fr_forms *f, uint64_t kind, fr_sv segment,
                                     struct fr_when *ret_when)
 {
     for (uint32_t i = 0; i < f->n; i++) {
-        const struct fr_form *form = &f->v[i];
-        if (form->kind != kind || !same_bytes(form, segment)) {
+        if (f->v[i].kind != kind || !same_bytes(&f->v[i], segment) ||
+            !read_stamp(&f->v[i], segment, ret_when)) {
             continue;
         }
-        *ret_when = FR_WHEN_NONE;
-        if (form->stamp == form->stamp_end) {
-            return form;
+        if (i < FR_FORMS / 8) {
+            return &f->v[i];
         }
-        fr_sv at = fr_sv_range(segment.p + form->stamp, segment.p + form->n);
-        if (fr_stamp_iso(&at, ret_when) && at.p == segment.p + form->stamp_end) {
-            return form;
-        }
+        struct fr_form up = f->v[i];
+        f->v[i] = f->v[i / 2];
+        f->v[i / 2] = up;
+        return &f->v[i / 2];
     }
     return NULL;
 }
@@ -94,10 +123,10 @@ void fr_forms_learn(struct fr_forms *f, uint64_t kind, fr_sv segment, const stru
     memcpy(form.bytes, segment.p, n);
     if (f->n < FR_FORMS) {
         f->v[f->n++] = form;
-    } else {
-        f->v[f->oldest] = form;
-        f->oldest = (f->oldest + 1) % FR_FORMS;
+        return;
     }
+    f->v[FR_FORMS / 2 + f->next] = form; /* the front half is in use */
+    f->next = (f->next + 1) % (FR_FORMS / 2);
 }
 
 bool fr_form_is_bar(fr_sv segment)

@@ -2,14 +2,14 @@
 /* form: peeling by example. The metric lines of a source look alike: the same prefix but for the
  * time in it. A form is what was peeled off one of them; a segment that has the same bytes around
  * the time was written by the same speaker, and only its time must be read.
- * Bounded: FR_FORMS forms, the oldest gives way. Everything is copied, node and role excepted: the
+ * Bounded: FR_FORMS forms, one out of use gives way. Everything is copied, node and role excepted: the
  * caller's must outlive the forms. */
 #ifndef FR_FORMAT_FORM_H
 #define FR_FORMAT_FORM_H
 
 #include "format/format.h"
 
-enum { FR_FORMS = 8, FR_FORM_BYTES = 160 };
+enum { FR_FORMS = 32, FR_FORM_BYTES = 160 };
 
 struct fr_form {
     uint64_t kind;
@@ -23,12 +23,12 @@ struct fr_form {
 
 struct fr_forms {
     struct fr_form v[FR_FORMS];
-    uint32_t n, oldest;
+    uint32_t n, next;
 };
 
 /* The form of the segment, with *when as fr_peel would give it; NULL: peel it. kind: whatever else
- * has to be the same. */
-const struct fr_form *fr_forms_find(const struct fr_forms *f, uint64_t kind, fr_sv segment,
+ * has to be the same. Forms that are found move to the front; valid until the next call. */
+const struct fr_form *fr_forms_find(struct fr_forms *f, uint64_t kind, fr_sv segment,
                                     struct fr_when *ret_when);
 /* Learns from what fr_peel made of the segment, when that can be told by its first bytes alone.
  * who: rec->who with names that last. */

@@ -31,7 +31,8 @@ static bool c10_at(fr_sv s)
     struct fr_when when;
     fr_sv file;
     s = fr_sv_skip(s, 1);
-    if (s.n < 8 || fr_level_letter(s.p[0]) == FR_LEVEL_NONE) {
+    if (s.n < 8 || (s.p[1] != ' ' && !fr_is_digit(s.p[1])) ||
+        fr_level_letter(s.p[0]) == FR_LEVEL_NONE) {
         return false;
     }
     s = fr_sv_skip(s, 1);
@@ -92,6 +93,9 @@ static bool logging_at(fr_sv s)
 static bool transformers_at(fr_sv s)
 {
     s = fr_sv_skip(s, 1);
+    if (fr_sv_chr(fr_sv_head(s, 16), '|') == FR_NPOS) {
+        return false;
+    }
     return fr_level_take(&s) != FR_LEVEL_NONE && fr_lex_peek(s, 0) == '|' &&
            fr_sv_chr(fr_sv_head(s, 80), ']') != FR_NPOS;
 }
@@ -155,10 +159,11 @@ static fr_sv own_role(fr_sv s)
 static const bool interesting[256] = {['\r'] = true, ['['] = true, ['('] = true, ['W'] = true,
                                       ['E'] = true,  ['I'] = true, ['F'] = true, ['C'] = true};
 
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 typedef unsigned char bytes16 __attribute__((vector_size(16)));
 
-/* Whether one of p[0..16) is interesting. */
-static inline bool any_interesting(const char *p)
+/* The first interesting byte of p[0..16); 16 when there is none. */
+static inline size_t first_interesting(const char *p)
 {
     bytes16 v;
     memcpy(&v, p, sizeof v);
@@ -166,14 +171,31 @@ static inline bool any_interesting(const char *p)
                             (v == 'I') | (v == 'F') | (v == 'C'));
     uint64_t half[2];
     memcpy(half, &hit, sizeof half);
-    return (half[0] | half[1]) != 0;
+    if (half[0] != 0) {
+        return (size_t)__builtin_ctzll(half[0]) / 8;
+    }
+    return half[1] != 0 ? 8 + (size_t)__builtin_ctzll(half[1]) / 8 : 16;
 }
+#else
+static inline size_t first_interesting(const char *p)
+{
+    size_t i = 0;
+    while (i < 16 && !interesting[(unsigned char)p[i]]) {
+        i++;
+    }
+    return i;
+}
+#endif
 
 /* The first interesting byte from i on; s.n when there is none. */
 static inline size_t next_interesting(fr_sv s, size_t i)
 {
-    while (s.n - i >= 16 && !any_interesting(s.p + i)) {
-        i += 16;
+    while (s.n - i >= 16) {
+        size_t k = first_interesting(s.p + i);
+        i += k;
+        if (k < 16) {
+            return i;
+        }
     }
     while (i < s.n && !interesting[(unsigned char)s.p[i]]) {
         i++;

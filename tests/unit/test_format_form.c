@@ -14,7 +14,7 @@ static bool same_who(const struct fr_who *a, const struct fr_who *b)
 }
 
 /* 1: found, and as fr_peel has it; 0: not found; -1: found and wrong. */
-static int found(const struct fr_forms *f, fr_sv line)
+static int found(struct fr_forms *f, fr_sv line)
 {
     struct fr_when when;
     struct fr_record rec;
@@ -69,7 +69,7 @@ T_TEST(another_speaker_or_shape_is_not_known)
     T_EQ_INT(after("{\"log\":\"loss 1\\n\",\"stream\":\"stderr\"}", "{\"log\":\"loss 1\\n\",\"stream\":\"stderr\"}"), 0);
 }
 
-T_TEST(the_oldest_gives_way)
+T_TEST(one_out_of_use_gives_way)
 {
     struct fr_forms f = {.n = 0};
     char line[64];
@@ -79,7 +79,8 @@ T_TEST(the_oldest_gives_way)
         T_EQ_INT(found(&f, fr_sv_z(line)), 1);
     }
     T_EQ_INT(f.n, FR_FORMS);
-    T_EQ_INT(found(&f, FR_SV("[rank0]: loss 1")), 0);
+    T_EQ_INT(found(&f, FR_SV("[rank20]: loss 1")), 0);
+    T_EQ_INT(found(&f, FR_SV("[rank0]: loss 1")), 1);
 }
 
 /* Any byte may change: what is still found must be peeled alike. */
