@@ -6,6 +6,7 @@
 #include "base/buf.h"
 
 #include <hs/hs.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define DATABASES_MAX (1u << 30)
@@ -110,20 +111,35 @@ static int compile_all(const struct fr_library *lib, struct fr_complain *complai
     return rc < 0 ? rc : result;
 }
 
+struct sentence {
+    char text[240];
+};
+
+/* For callers that want one sentence: the first complaint. */
+static void keep_first(void *ctx, enum fr_complaint level, const char *path, uint32_t line, const char *text)
+{
+    struct sentence *first = ctx;
+    (void)line;
+    if (level == FR_COMPLAINT_ERROR && first->text[0] == '\0') {
+        snprintf(first->text, sizeof first->text, "%.100s: %s", path, text);
+    }
+}
+
 int fr_rules_compile_regexes(struct fr_rules *r, struct fr_arena *arena, struct fr_complain *complain,
                              struct fr_err *err)
 {
     const struct fr_library *lib = r->library;
-    struct fr_complain silent = {0};
+    struct sentence first = {""};
+    struct fr_complain own = {.fn = keep_first, .ctx = &first};
     struct output out = {FR_NEW_N(arena, struct fr_group, lib->n_signals / FR_GROUP_SIZE + 2),
                          FR_NEW_N(arena, uint16_t, lib->n_signals + 1), 0, FR_BUF_INIT(DATABASES_MAX)};
     int rc = out.groups == NULL || out.group_of == NULL ? -FR_NOMEM : 0;
-    rc = rc < 0 ? rc : compile_all(lib, complain != NULL ? complain : &silent, &out);
+    rc = rc < 0 ? rc : compile_all(lib, complain != NULL ? complain : &own, &out);
     const fr_sv copy = fr_arena_dup(arena, fr_buf_sv(&out.all));
     const bool good = copy.p != NULL && fr_buf_ok(&out.all);
     fr_buf_release(&out.all);
     if (rc == -FR_SYNTAX) {
-        return fr_err_set(err, FR_SYNTAX, "a regex does not compile");
+        return fr_err_set(err, FR_SYNTAX, "%s", complain != NULL ? "a regex does not compile" : first.text);
     }
     if (rc < 0 || !good) {
         return fr_err_set(err, FR_NOMEM, "out of memory while compiling the patterns");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The matcher against a naive one: every literal searched in every line, every regex tried by PCRE2. */
 #define PCRE2_CODE_UNIT_WIDTH 8
+#include "base/alloc.h"
 #include "base/vec.h"
 #include "match/rules.h"
 #include "support/t.h"
@@ -480,7 +481,47 @@ T_TEST(a_users_rules_are_cached_and_bad_caches_ignored)
     struct fr_rules *rules = NULL;
     struct fr_err err = {0};
     T_EQ_INT(fr_rules_compile(&bad, (struct fr_hooks){NULL, 0}, NULL, &rules, &err), -FR_SYNTAX);
-    T_OK(rules == NULL && err.msg[0] != '\0');
+    T_OK(rules == NULL && strstr(err.msg, "signal 'a': regex: ") != NULL);
+}
+
+/* ---- memory that ends ---- */
+
+static int take(void *ctx, const struct fr_hit *hit)
+{
+    struct fr_cap caps[4];
+    (void)hit;
+    fr_scan_captures(ctx, 0, hit->line, caps, 4);
+    return FR_SCAN_HITS;
+}
+
+static int whole_life(const struct fr_library *lib)
+{
+    struct fr_rules *rules = NULL;
+    struct fr_scanner *s = NULL;
+    int rc = fr_rules_compile(lib, hooks, NULL, &rules, NULL);
+    rc = rc < 0 ? rc : fr_scanner_new(rules, FR_ENGINE_AUTO, &s, NULL);
+    rc = rc < 0 ? rc : fr_scan(s, FR_SV("dry boiler 7\n"), 0, 1, FR_SCAN_HITS, take, s, NULL);
+    fr_scanner_free(&s);
+    fr_rules_free(&rules);
+    return rc;
+}
+
+T_TEST(every_failed_allocation_is_an_error_and_no_leak)
+{
+    struct fr_library lib = two_signals();
+    static const struct fr_capture_def capture = {"size", "(\\d)"};
+    struct fr_signal signals[2] = {lib.signals[0], lib.signals[1]};
+    signals[0].captures = &capture;
+    signals[0].n_captures = 1;
+    lib.signals = signals;
+    long n = 0;
+    for (int rc = -1; rc < 0 && n < 2000; n++) {
+        fr_alloc_fail_after(n);
+        rc = whole_life(&lib);
+        fr_alloc_fail_after(-1);
+        T_OK(rc >= 0 || rc == -FR_NOMEM);
+    }
+    T_OK(n > 20 && n < 2000);
 }
 
 int main(void)
