@@ -76,6 +76,7 @@ struct fr_cand {
     fr_sv node;
     int32_t local_rank, gpu;
     uint8_t scope;               /* enum fr_scope, decided by judge.c */
+    bool stranger;               /* the kernel killed a process that is none of this run's */
     bool silent, fatal, contested; /* contested: another cause cannot be ordered against it */
     int64_t began, slack;
     double score;

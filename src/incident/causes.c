@@ -169,7 +169,9 @@ static const struct fr_signal *metric_signal(const struct fr_case *c, const stru
 
 static void from_finding(struct fr_case *c, uint32_t src, const struct fr_finding *f)
 {
-    bool over = !f->terminal && f->n_after_good >= 3 && f->metric != FR_METRIC_GRAD_NORM; /* law 8: it came back */
+    /* law 8: it came back; of a gradient norm only the very first value is nothing, a scaler's search */
+    bool first_step = f->n_bad <= 1 && f->step >= 0 && f->last_good_step < 0;
+    bool over = !f->terminal && (f->metric == FR_METRIC_GRAD_NORM ? first_step : f->n_after_good >= 3);
     const struct fr_signal *s = over ? NULL : metric_signal(c, f, 0);
     for (; s != NULL; s = metric_signal(c, f, (uint32_t)(s - c->lib->signals) + 1)) {
         struct fr_cand *k = s->role == FR_ROLE_CAUSE ? fr_case_cand(c, s->failure, FR_GROUND_SERIES) : NULL;
@@ -192,10 +194,10 @@ void fr_case_causes(struct fr_case *c)
         if (o->attempt != c->attempt || o->meaning != FR_MEANS_CAUSE || o->recovered || o->failure < 0) {
             continue;
         }
-        if (o->e->fact == FR_FACT_OOM_KILL && !is_ours(o)) {
-            continue;
-        }
         from_obs(c, i);
+        if (o->e->fact == FR_FACT_OOM_KILL && !is_ours(o)) {
+            fr_case_cand(c, o->failure, FR_GROUND_SIGNAL)->stranger = true;
+        }
         from_other_signals(c, i);
     }
     for (uint32_t i = 0; i < c->set->sources.n; i++) {
@@ -219,7 +221,11 @@ void fr_case_symptoms(struct fr_case *c)
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
         bool quiet = o->e->level != FR_LEVEL_NONE && o->e->level < FR_LEVEL_WARN;
-        if (o->attempt != c->attempt || o->recovered || quiet) {
+        if (o->attempt != c->attempt || o->recovered) {
+            continue;
+        }
+        c->failed |= o->e->fact == FR_FACT_STOP_SENT || o->e->fact == FR_FACT_STOP_RECEIVED;
+        if (quiet) {
             continue;
         }
         bool user = o->e->trace != NULL && fr_sv_ends(o->e->trace->exception, FR_SV("KeyboardInterrupt"));

@@ -40,6 +40,18 @@ static bool is_one_of(fr_sv name, const char *const *list)
     return false;
 }
 
+/* gRPC statuses of XLA that report somebody else's end. */
+static bool is_remote_status(fr_sv exception, fr_sv message)
+{
+    static const char *const words[] = {"DEADLINE_EXCEEDED", "UNAVAILABLE", "ABORTED", "CANCELLED", NULL};
+    for (const char *const *w = words; fr_sv_eq(exception, FR_SV("XlaRuntimeError")) && *w != NULL; w++) {
+        if (fr_sv_starts(message, fr_sv_z(*w))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void by_trace(const struct fr_case *c, struct fr_obs *o)
 {
     const struct fr_trace *t = o->e->trace;
@@ -71,7 +83,7 @@ static void by_trace(const struct fr_case *c, struct fr_obs *o)
         return;
     }
     o->failure = fr_case_class(c, "python-exception");
-    o->meaning = is_one_of(name, peer_errors) ? FR_MEANS_SYMPTOM : FR_MEANS_CAUSE;
+    o->meaning = is_one_of(name, peer_errors) || is_remote_status(name, origin ? t->origin_message : t->message) ? FR_MEANS_SYMPTOM : FR_MEANS_CAUSE;
     for (size_t i = 0; i < sizeof by_exception / sizeof by_exception[0]; i++) {
         int32_t f = fr_case_class(c, by_exception[i].failure);
         if (f >= 0 && fr_sv_eq(name, fr_sv_z(by_exception[i].exception))) {

@@ -97,7 +97,7 @@ int32_t fr_case_exit_rank(const struct fr_case *c, const struct fr_obs *o)
 
 static const struct { int code; const char *launcher, *plain; int score; } signal_classes[] = {
     {-9, "torchrun-sigkill-exit-minus-9", "process-killed-sigkill", 45}, {-11, "torchrun-sigsegv", "segfault", 45},
-    {-7, "sigbus-exit-minus-7", "sigbus-exit-minus-7", 45},              {-6, "native-abort", "native-abort", 40},
+    {-7, "sigbus-exit-minus-7", "sigbus-exit-minus-7", 45},              {-6, "torchrun-sigabrt", "native-abort", 40},
     {-4, "native-abort", "native-abort", 40},                            {-8, "native-abort", "native-abort", 40},
 };
 

@@ -41,10 +41,22 @@ static void clear_attempt(struct fr_case *c)
     c->failed = false;
 }
 
+/* The launcher itself was told to stop: the cause is outside these logs, and that much is known. */
+static bool told_to_stop(const struct fr_case *c)
+{
+    bool told = false, died = false;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        told |= o->attempt == c->attempt && o->e->fact == FR_FACT_STOP_RECEIVED;
+        died |= o->attempt == c->attempt && o->e->fact == FR_FACT_EXIT && fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0;
+    }
+    return told && !died;
+}
+
 /* Something ended that should not have, and nothing says why: the page of the verdict, what was seen, what to collect. */
 static int abstain(struct fr_case *c, struct fr_report *r)
 {
-    int32_t f = fr_case_class(c, "inconclusive");
+    int32_t f = fr_case_class(c, told_to_stop(c) ? "torchrun-sigterm-cascade" : "inconclusive");
     struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SYMPTOM);
     for (uint32_t i = 0; k != NULL && i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];

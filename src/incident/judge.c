@@ -102,6 +102,21 @@ static bool is_before(const struct fr_case *c, const struct fr_cand *a, const st
     return first_place(c, a, &sa, &la) && first_place(c, b, &sb, &lb) && sa == sb && la < lb;
 }
 
+/* A memory kill of somebody else's process is the answer only where nothing of the run itself failed. */
+static void strangers(struct fr_case *c)
+{
+    bool own = false;
+    for (uint32_t i = 0; i < c->cands.n; i++) {
+        own |= !c->cands.v[i].stranger && (c->cands.v[i].fatal || c->cands.v[i].ground == FR_GROUND_SYMPTOM);
+    }
+    for (uint32_t i = 0; i < c->cands.n; i++) {
+        if (own && c->cands.v[i].stranger) {
+            c->cands.v[i].score -= 90;
+            fr_cand_against(c, &c->cands.v[i], "the killed process is none of this run's");
+        }
+    }
+}
+
 static void against_each_other(struct fr_case *c)
 {
     for (uint32_t i = 0; i < c->cands.n; i++) {
@@ -251,6 +266,7 @@ int32_t fr_case_judge(struct fr_case *c)
     for (uint32_t i = 0; i < c->cands.n; i++) {
         base_score(c, &c->cands.v[i]);
     }
+    strangers(c);
     against_each_other(c);
     int32_t best = best_of(c);
     for (uint32_t i = 0; i < c->cands.n; i++) {
