@@ -169,6 +169,10 @@ static void put_tables(FILE *out, const struct fr_rules *r)
     for (uint32_t i = 0; i <= r->place_mask; i++) {
         fprintf(out, "{%uu, %u, %u},%s", r->places[i].key, r->places[i].first, r->places[i].n, i % 8 == 7 ? "\n" : "");
     }
+    fputs("};\nstatic const uint16_t shifts[] = {\n", out);
+    for (uint32_t i = 0; i < 1u << FR_SHIFT_BITS; i++) {
+        fprintf(out, "%u,%s", r->shifts[i], i % 32 == 31 ? "\n" : "");
+    }
     fputs("};\nstatic const uint16_t owners[] = {", out);
     for (uint32_t i = 0; i < r->n_owners; i++) {
         fprintf(out, "%u,%s", r->owners[i], i % 32 == 31 ? "\n" : "");
@@ -198,7 +202,7 @@ static void put_rules(FILE *out, const struct fr_rules *r)
             "static struct fr_rules_state state = {PTHREAD_MUTEX_INITIALIZER, unpacked};\n"
             "static const struct fr_rules rules = {\n"
             "    .library = &fr_library_generated, .gate = &gate, .literals = literals, .entries = entries,\n"
-            "    .places = places, .owners = owners, .group_of = group_of, .groups = groups,\n"
+            "    .places = places, .shifts = shifts, .owners = owners, .group_of = group_of, .groups = groups,\n"
             "    .databases = databases, .databases_size = %zu, .n_literals = %u, .n_entries = %u, .n_owners = %u, .n_keys = %u,\n"
             "    .n_groups = %u, .place_mask = %u, .state = &state,\n"
             "};\n",

@@ -13,6 +13,7 @@
 #define LITERAL_LONGEST 255
 #define PER_KEY_MAX 4095 /* what struct fr_place can hold */
 #define ENTRIES_MAX 1000000
+#define PLACES_MAX (1u << 22)
 
 struct keyed { /* an entry to be */
     uint32_t key, slot; /* slot: literal * 4 + remainder */
@@ -252,27 +253,89 @@ static int lay_entries(struct building *b)
     return 0;
 }
 
+struct bucket {
+    uint32_t shift_of, first, n; /* keys in by_bucket */
+};
+
+static int by_size(const void *a, const void *b)
+{
+    const struct bucket *x = a, *y = b;
+    if (x->n != y->n) {
+        return x->n > y->n ? -1 : 1;
+    }
+    return x->shift_of < y->shift_of ? -1 : x->shift_of > y->shift_of;
+}
+
+/* Puts the keys of one bucket where they fall with this shift; false, with nothing put, when one falls on another. */
+static bool put_bucket(const struct fr_place *keys, const uint32_t *members, uint32_t n, uint32_t shift,
+                       struct fr_place *table, uint32_t mask)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct fr_place *at = &table[fr_place_of(keys[members[i]].key, shift, mask)];
+        if (at->n != 0) {
+            while (i-- > 0) {
+                table[fr_place_of(keys[members[i]].key, shift, mask)] = (struct fr_place){0};
+            }
+            return false;
+        }
+        *at = keys[members[i]];
+    }
+    return true;
+}
+
+/* Largest buckets first, while there is room. False: this table is too small. */
+static bool displace(const struct fr_place *keys, const struct bucket *buckets, const uint32_t *members,
+                     uint16_t *shifts, struct fr_place *table, uint32_t mask)
+{
+    for (uint32_t b = 0; b < 1u << FR_SHIFT_BITS && buckets[b].n > 0; b++) {
+        uint32_t shift = 0;
+        while (!put_bucket(keys, members + buckets[b].first, buckets[b].n, shift, table, mask)) {
+            if (++shift > UINT16_MAX) {
+                return false;
+            }
+        }
+        shifts[buckets[b].shift_of] = (uint16_t)shift;
+    }
+    return true;
+}
+
 static int lay_places(struct building *b, struct fr_rules *r)
 {
-    uint32_t size = 16;
-    while (size < b->keys.n * 2) {
-        size *= 2;
-    }
-    struct fr_place *table = FR_NEW_N(b->arena, struct fr_place, size);
-    if (table == NULL) {
+    const uint32_t n = b->keys.n, n_buckets = 1u << FR_SHIFT_BITS;
+    struct bucket *buckets = FR_NEW_N(b->arena, struct bucket, n_buckets);
+    uint32_t *members = FR_NEW_N(b->arena, uint32_t, n + 1);
+    uint16_t *shifts = FR_NEW_N(b->arena, uint16_t, n_buckets);
+    if (buckets == NULL || members == NULL || shifts == NULL) {
         return nomem(b);
     }
-    for (uint32_t i = 0; i < b->keys.n; i++) {
-        uint32_t at = fr_place_of(b->keys.v[i].key, size - 1);
-        while (table[at].n != 0) {
-            at = (at + 1) & (size - 1);
-        }
-        table[at] = b->keys.v[i];
+    for (uint32_t i = 0; i < n; i++) {
+        buckets[fr_shift_of(b->keys.v[i].key)].n++;
     }
-    r->places = table;
-    r->place_mask = size - 1;
-    r->n_keys = b->keys.n;
-    return 0;
+    for (uint32_t i = 0, at = 0; i < n_buckets; i++) {
+        buckets[i].shift_of = i;
+        buckets[i].first = at;
+        at += buckets[i].n;
+        buckets[i].n = 0;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        struct bucket *bucket = &buckets[fr_shift_of(b->keys.v[i].key)];
+        members[bucket->first + bucket->n++] = i;
+    }
+    qsort(buckets, n_buckets, sizeof buckets[0], by_size);
+    for (uint32_t size = 16; size <= PLACES_MAX; size *= 2) {
+        struct fr_place *table = size < n + n / 4 ? NULL : FR_NEW_N(b->arena, struct fr_place, size);
+        if (size >= n + n / 4 && table == NULL) {
+            return nomem(b);
+        }
+        if (table != NULL && displace(b->keys.v, buckets, members, shifts, table, size - 1)) {
+            r->places = table;
+            r->place_mask = size - 1;
+            r->shifts = shifts;
+            r->n_keys = n;
+            return 0;
+        }
+    }
+    return fr_err_set(b->err, FR_LIMIT, "too many literals in the matcher");
 }
 
 static const void *keep(struct building *b, const void *v, size_t size)

@@ -28,10 +28,15 @@ struct fr_entry {
     uint16_t n;      /* length of the literal */
 };
 
-struct fr_place { /* of a hash table; n = 0: free */
+struct fr_place { /* n = 0: free */
     uint32_t key;
     uint32_t first : 20, n : 12; /* entries */
 };
+
+/* Keys to places without collisions: a bucket's shift moves its keys to places of their own (hash and displace), so that
+ * looking one up is two loads and one comparison, and nothing to guess. */
+#define FR_SHIFT_BITS 12
+
 
 /* Regexes are compiled in groups of up to FR_GROUP_SIZE: one database for all takes twice as long to ask, one for each
  * takes ten times the room. */
@@ -53,6 +58,7 @@ struct fr_rules {
     const struct fr_literal *literals;
     const struct fr_entry *entries;
     const struct fr_place *places;
+    const uint16_t *shifts;   /* 1 << FR_SHIFT_BITS */
     const uint16_t *owners;
     const uint16_t *group_of; /* by signal; FR_GROUP_NONE: no regex */
     const struct fr_group *groups;
@@ -64,23 +70,20 @@ struct fr_rules {
     struct fr_arena *arena; /* what fr_rules_free releases; NULL for built-in rules */
 };
 
-static inline uint32_t fr_place_of(uint32_t key, uint32_t mask)
+static inline uint32_t fr_shift_of(uint32_t key)
 {
-    return ((key * 0x85ebca6bu) >> 12) & mask;
+    return (key * 0x85ebca6bu) >> (32 - FR_SHIFT_BITS);
 }
 
-/* NULL when no entry has the key. */
-static inline const struct fr_place *fr_place_find(const struct fr_rules *r, uint32_t key)
+static inline uint32_t fr_place_of(uint32_t key, uint32_t shift, uint32_t mask)
 {
-    for (uint32_t i = fr_place_of(key, r->place_mask);; i = (i + 1) & r->place_mask) {
-        const struct fr_place *const p = &r->places[i];
-        if (p->n == 0) {
-            return NULL;
-        }
-        if (p->key == key) {
-            return p;
-        }
-    }
+    return (((key * 0xc2b2ae35u) >> 13) + shift * 0x9e3779b1u) & mask;
+}
+
+/* The place where the key is when it is one of ours: compare. */
+static inline const struct fr_place *fr_place_for(const struct fr_rules *r, uint32_t key)
+{
+    return &r->places[fr_place_of(key, r->shifts[fr_shift_of(key)], r->place_mask)];
 }
 
 /* Everything but the databases. build.c */

@@ -320,13 +320,12 @@ static uint32_t find_places(struct fr_scanner *s)
     uint32_t n = 0;
     for (uint32_t i = 0; i < run->n_cands; i++) {
         const struct fr_cand cand = run->cands[i];
-        const struct fr_place *place = fr_place_find(r, fr_key_at(run->p, run->n, cand.at));
+        const uint32_t key = fr_key_at(run->p, run->n, cand.at);
+        const struct fr_place *place = fr_place_for(r, key);
         run->cands[n] = cand;
         s->places[n] = place;
-        n += place != NULL;
-        if (place != NULL) {
-            __builtin_prefetch(&r->entries[place->first]);
-        }
+        n += place->key == key;
+        __builtin_prefetch(&r->entries[place->first]);
     }
     return n;
 }
