@@ -10,6 +10,7 @@
 struct recognise {
     const struct fr_library *lib;
     struct fr_series *series;
+    struct fr_arena scratch;
     uint16_t *ret;
     uint32_t n, max;
 };
@@ -34,9 +35,11 @@ static int on_hit(void *ctx, const struct fr_hit *hit)
     }
     struct fr_point point;
     if (hit->metrics != 0 && fr_point_parse(hit->line, hit->metrics, &point)) {
-        struct fr_who who = FR_WHO_NONE;
-        struct fr_when when = FR_WHEN_NONE;
-        fr_series_add(r->series, &point, &who, &when, hit->lineno, hit->offset, hit->line);
+        struct fr_peel_ctx peel = {.scratch = &r->scratch, .year = 2026};
+        struct fr_record rec = {.who = FR_WHO_NONE, .when = FR_WHEN_NONE, .outer = FR_WHEN_NONE};
+        fr_arena_reset(&r->scratch);
+        fr_peel(&peel, hit->line, &rec);
+        fr_series_add(r->series, &point, &rec.who, &rec.when, hit->lineno, hit->offset, hit->line);
     }
     return FR_SCAN_HITS;
 }
@@ -56,7 +59,7 @@ static void add_findings(struct recognise *r, const fr_findings *f)
 
 int fr_recognise(const struct fr_library *lib, struct fr_scanner *scanner, fr_sv text, uint16_t *ret, uint32_t max)
 {
-    struct recognise r = {.lib = lib, .ret = ret, .max = max};
+    struct recognise r = {.lib = lib, .ret = ret, .max = max, .scratch = FR_ARENA_INIT(1u << 20)};
     struct fr_arena arena = FR_ARENA_INIT(0);
     fr_findings findings = {0};
     uint64_t newlines = 0;
@@ -73,5 +76,6 @@ int fr_recognise(const struct fr_library *lib, struct fr_scanner *scanner, fr_sv
     fr_series_free(&r.series);
     fr_vec_free(findings.v);
     fr_arena_release(&arena);
+    fr_arena_release(&r.scratch);
     return rc < 0 ? rc : (int)r.n;
 }

@@ -130,8 +130,9 @@ static void from_obs(struct fr_case *c, uint32_t i)
     }
     k->fatal |= o->fatal;
     k->gpu = k->gpu < 0 ? (int32_t)fr_event_num(o->e, FR_KEY_GPU, -1) : k->gpu;
-    if (k->node.n == 0 && o->node >= 0) {
-        k->node = c->nodes.v[o->node].name;
+    fr_sv named = o->e->n_signals != 0 ? fr_event_text(o->e, FR_KEY_NODE) : FR_SV_NONE;
+    if (k->node.n == 0) {
+        k->node = named.n != 0 ? named : o->node >= 0 ? c->nodes.v[o->node].name : FR_SV_NONE;
     }
     if (o->began != FR_TIME_NONE && (k->began == FR_TIME_NONE || o->began < k->began)) {
         k->began = o->began;
@@ -143,7 +144,8 @@ static void from_obs(struct fr_case *c, uint32_t i)
 static void from_other_signals(struct fr_case *c, uint32_t i)
 {
     const struct fr_event *e = c->obs.v[i].e;
-    for (unsigned s = 1; s < e->n_signals; s++) {
+    bool as_said = e->n_signals != 0 && c->obs.v[i].failure == (int32_t)c->lib->signals[e->signals[0]].failure;
+    for (unsigned s = 1; as_said && s < e->n_signals; s++) {
         const struct fr_signal *sig = &c->lib->signals[e->signals[s]];
         struct fr_cand *k = sig->role == FR_ROLE_CAUSE ? fr_case_cand(c, sig->failure, FR_GROUND_SIGNAL) : NULL;
         if (k != NULL) {

@@ -216,6 +216,18 @@ static bool is_negated(fr_sv text)
     return false;
 }
 
+/* "CUDA error: out of memory" says the same at start-up and after hours; once the program trains, the device has filled up. */
+static void later_full(const struct fr_case *c, struct fr_obs *o)
+{
+    const char *id = o->failure >= 0 ? c->lib->failures[o->failure].id : "";
+    uint64_t trained = c->set->sources.v[o->src]->metric_tail[0];
+    int32_t full = fr_case_class(c, "cuda-oom");
+    bool early = strcmp(id, "cuda-lazy-loading-oom") == 0 || strcmp(id, "cuda-oom-at-startup") == 0;
+    if (early && trained != 0 && trained < o->e->line && full >= 0) {
+        o->failure = full;
+    }
+}
+
 static void classify(const struct fr_case *c, struct fr_obs *o)
 {
     const struct fr_event *e = o->e;
@@ -230,6 +242,7 @@ static void classify(const struct fr_case *c, struct fr_obs *o)
     } else if (closes && (o->meaning == FR_MEANS_NOTHING || o->failure < 0)) {
         by_trace(c, o);
     }
+    later_full(c, o);
     reactions(c, o);
     o->recovered = o->meaning != FR_MEANS_NOTHING && went_on(c, o);
     closes = closes && (e->trace->exception.n != 0 || e->trace->kind != FR_TRACE_PYTHON);

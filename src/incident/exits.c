@@ -187,7 +187,8 @@ static void weigh_aborts(struct fr_case *c)
     bool waited = false;
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
-        bool complaint = o->e->fact == FR_FACT_TIMEOUT || o->e->fact == FR_FACT_PEER_LOST || o->meaning == FR_MEANS_SYMPTOM;
+        bool own = o->failure >= 0 && (o->failure == fr_case_class(c, "torchrun-sigabrt") || o->failure == fr_case_class(c, "native-abort"));
+        bool complaint = !own && (o->e->fact == FR_FACT_TIMEOUT || o->e->fact == FR_FACT_PEER_LOST || o->meaning == FR_MEANS_SYMPTOM);
         waited |= o->attempt == c->attempt && complaint && (o->e->level == FR_LEVEL_NONE || o->e->level >= FR_LEVEL_ERROR);
     }
     for (uint32_t i = 0; i < c->cands.n; i++) {
@@ -230,7 +231,7 @@ void fr_case_exits(struct fr_case *c)
         const struct fr_obs *o = &c->obs.v[i];
         int64_t code = fr_event_num(o->e, FR_KEY_EXITCODE, 0);
         code = code > 128 && code < 160 ? 128 - code : code;
-        if (o->e->fact == FR_FACT_EXIT && o->attempt == c->attempt && code < 0 && code != -15 && fr_case_exit_rank(c, o) < 0 &&
+        if (o->e->fact == FR_FACT_EXIT && o->meaning != FR_MEANS_CAUSE && o->attempt == c->attempt && code < 0 && code != -15 && fr_case_exit_rank(c, o) < 0 &&
             fr_event_text(o->e, FR_KEY_RANKS).n == 0 && !was_stopped(c, o, fr_event_num(o->e, FR_KEY_PID, -1))) {
             signal_death(c, o, -1, (int)code);
         }
