@@ -105,16 +105,6 @@ static inline uint32_t fr_gate_sift(const struct fr_gate *g, const uint8_t *p)
     return hits;
 }
 
-/* Turns the bits of one block into candidates. newlines: bit k for a newline at `at` + k; lines: newlines before `at`. */
-static inline void fr_gate_emit(struct fr_gate_run *run, uint32_t at, uint32_t hits, uint32_t lines, uint32_t newlines)
-{
-    for (; hits != 0; hits &= hits - 1) {
-        const uint32_t k = (uint32_t)__builtin_ctz(hits);
-        const uint32_t before = newlines & ((1u << k) - 1);
-        run->cands[run->n_cands++] = (struct fr_cand){at + k, lines + (uint32_t)__builtin_popcount(before)};
-    }
-}
-
 /* Blocks need 4 bytes behind them; what is left at the end of a chunk is for fr_gate_tail. */
 #define FR_GATE_BEHIND 4
 

@@ -3,34 +3,39 @@
 #include "match/gate.h"
 
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
+typedef uint64_t words2 __attribute__((vector_size(16)));
 
 static inline uint32_t look(const struct fr_gate *g, const uint8_t *p)
 {
     return g->next[fr_gate_hash(fr_key(fr_load32(p)))];
 }
 
-static uint32_t add_up(bytes16 counts)
+/* The sum of sixteen bytes, each at most 2. */
+static inline uint32_t add_up(bytes16 counts)
 {
-    uint32_t sum = 0;
-    for (int i = 0; i < 16; i++) {
-        sum += counts[i];
-    }
-    return sum;
+    const words2 w = (words2)counts;
+    return (uint32_t)(((w[0] + w[1]) * 0x0101010101010101ull) >> 56);
 }
 
-/* A block that passed the first sieve; lines: newlines before it. */
+static inline uint32_t newlines_in(uint64_t word)
+{
+    const uint64_t low = 0x7f7f7f7f7f7f7f7full, x = word ^ 0x0a0a0a0a0a0a0a0aull;
+    const uint64_t zeros = ~(((x & low) + low) | x | low); /* 0x80 where x has a zero byte */
+    return (uint32_t)(((zeros >> 7) * 0x0101010101010101ull) >> 56);
+}
+
+/* A block that passed the first look; lines: newlines before it. */
 static void sift(const struct fr_gate *g, struct fr_gate_run *run, uint32_t at, uint32_t lines)
 {
     const uint8_t *const p = run->p + at;
-    uint32_t newlines = 0;
-    const uint32_t hits = fr_gate_sift(g, p);
-    if (hits == 0) {
-        return;
+    uint32_t counted = 0;
+    for (uint32_t hits = fr_gate_sift(g, p); hits != 0; hits &= hits - 1) {
+        const uint32_t k = (uint32_t)__builtin_ctz(hits);
+        for (; counted < k; counted += FR_GATE_STRIDE) {
+            lines += newlines_in(fr_load32(p + counted));
+        }
+        run->cands[run->n_cands++] = (struct fr_cand){at + k, lines};
     }
-    for (unsigned k = 0; k < 32; k++) {
-        newlines |= (uint32_t)(p[k] == '\n') << k;
-    }
-    fr_gate_emit(run, at, hits, lines, newlines);
 }
 
 void fr_gate_portable(const struct fr_gate *g, struct fr_gate_run *run)
@@ -39,7 +44,6 @@ void fr_gate_portable(const struct fr_gate *g, struct fr_gate_run *run)
         uint32_t at, lines;
     } some[FR_GATE_BLOCKS + 1];
     uint32_t n_some = 0, at = (uint32_t)run->at, lines = run->lines;
-    bytes16 counts = {0}; /* a byte of it takes two newlines from each of up to 16 blocks */
     for (uint32_t k = 0; k < FR_GATE_BLOCKS && run->n - at >= 32 + FR_GATE_BEHIND; k++, at += 32) {
         const uint8_t *const p = run->p + at;
         const uint32_t found = look(g, p) | look(g, p + 4) | look(g, p + 8) | look(g, p + 12) | look(g, p + 16) |
@@ -50,8 +54,7 @@ void fr_gate_portable(const struct fr_gate *g, struct fr_gate_run *run)
         bytes16 a, b;
         memcpy(&a, p, 16);
         memcpy(&b, p + 16, 16);
-        counts = -(bytes16)(a == '\n') - (bytes16)(b == '\n');
-        lines += add_up(counts);
+        lines += add_up(-(bytes16)(a == '\n') - (bytes16)(b == '\n'));
     }
     for (uint32_t i = 0; i < n_some; i++) {
         sift(g, run, some[i].at, some[i].lines);
