@@ -28,7 +28,8 @@ struct first_error {
     char text[256];
 };
 
-static void keep_first(void *ctx, enum fr_complaint level, const char *path, uint32_t line, const char *text)
+static void keep_first(void *ctx, enum fr_complaint level, const char *path, uint32_t line,
+                       const char *text)
 {
     struct first_error *first = ctx;
     if (level == FR_COMPLAINT_ERROR && first->text[0] == '\0') {
@@ -36,7 +37,8 @@ static void keep_first(void *ctx, enum fr_complaint level, const char *path, uin
     }
 }
 
-int fr_library_load(const char *dir, struct fr_arena *arena, struct fr_library *ret, struct fr_err *err)
+int fr_library_load(const char *dir, struct fr_arena *arena, struct fr_library *ret,
+                    struct fr_err *err)
 {
     struct first_error first = {""};
     struct fr_complain complain = {.fn = keep_first, .ctx = &first};

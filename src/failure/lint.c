@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lint: each rule is one function over one failure; what needs the whole library (copied text, twin signals) goes
- * through one map from text to the failure that had it first. */
+/* lint: each rule is one function over one failure; what needs the whole library (copied text, twin
+ * signals) goes through one map from text to the failure that had it first. */
 #include "failure/lint.h"
 
 #include "base/map.h"
 #include "failure/page.h"
 #include "failure/render.h"
 
-
 #define SHARED_MIN 40 /* shorter lines may well be equal by chance */
-#define TITLE_MAX 90
+#define TITLE_MAX  90
 
 struct lint {
     const struct fr_library *lib;
@@ -30,7 +29,8 @@ struct lint {
 
 static void lint_sections(struct lint *l, const struct fr_failure *f)
 {
-    static const char *const names[] = {"Quick answer", "What this failure is", "Why it happens", "Symptoms"};
+    static const char *const names[] = {"Quick answer", "What this failure is", "Why it happens",
+                                        "Symptoms"};
     const char *last = f->body;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const fr_sv text = fr_body_section(f->body, names[i]);
@@ -67,7 +67,8 @@ static void lint_head(struct lint *l, const struct fr_failure *f)
     }
 }
 
-static void lint_ids(struct lint *l, const struct fr_failure *f, const char *key, const char *const *ids)
+static void lint_ids(struct lint *l, const struct fr_failure *f, const char *key,
+                     const char *const *ids)
 {
     for (; *ids != NULL; ids++) {
         if (strcmp(*ids, f->id) == 0) {
@@ -79,7 +80,8 @@ static void lint_ids(struct lint *l, const struct fr_failure *f, const char *key
 }
 
 /* Remembers one line of prose; complains when another failure already has it. */
-static void lint_prose(struct lint *l, const struct fr_failure *f, uint32_t index, bool own, fr_sv text)
+static void lint_prose(struct lint *l, const struct fr_failure *f, uint32_t index, bool own,
+                       fr_sv text)
 {
     bool is_new = false;
     text = fr_sv_trim(text);
@@ -92,7 +94,8 @@ static void lint_prose(struct lint *l, const struct fr_failure *f, uint32_t inde
     } else if (is_new) {
         *slot = index + 1;
     } else if (*slot != index + 1 && (own || l->own(l->own_ctx, &l->lib->failures[*slot - 1]))) {
-        BAD(l, f, "shares a line word for word with '%s': '%.60s...'", l->lib->failures[*slot - 1].id, text.p);
+        BAD(l, f, "shares a line word for word with '%s': '%.60s...'",
+            l->lib->failures[*slot - 1].id, text.p);
     }
 }
 
@@ -142,7 +145,8 @@ static struct regex_facts look_at_regex(const char *regex)
         } else if (*c == '[') {
             skip_class(&c);
         } else if (*c == '(') {
-            facts.groups += c[1] != '?' || (c[2] == 'P' && c[3] == '<') || (c[2] == '<' && c[3] != '=' && c[3] != '!');
+            facts.groups += c[1] != '?' || (c[2] == 'P' && c[3] == '<') ||
+                            (c[2] == '<' && c[3] != '=' && c[3] != '!');
         } else if (*c == '^' || *c == '$') {
             facts.anchored = true;
         } else if (*c == '.') {
@@ -161,12 +165,14 @@ static void lint_regexes(struct lint *l, const struct fr_failure *f, const struc
             BAD(l, f, "signal '%s': unbounded '.*' in the regex: write '.{0,200}'", s->id);
         }
         if (facts.anchored) {
-            ODD(l, f, "signal '%s': '^' or '$' in the regex: prefixes and '\\r' may stand there", s->id);
+            ODD(l, f, "signal '%s': '^' or '$' in the regex: prefixes and '\\r' may stand there",
+                s->id);
         }
     }
     for (uint16_t i = 0; i < s->n_captures; i++) {
         if (look_at_regex(s->captures[i].regex).groups != 1) {
-            BAD(l, f, "signal '%s': capture '%s' needs exactly one group", s->id, s->captures[i].name);
+            BAD(l, f, "signal '%s': capture '%s' needs exactly one group", s->id,
+                s->captures[i].name);
         }
     }
 }
@@ -176,7 +182,9 @@ static void lint_literals(struct lint *l, const struct fr_failure *f, const stru
     for (const char *const *a = s->literals; *a != NULL; a++) {
         for (const char *const *v = s->none_of; v != NULL && *v != NULL; v++) {
             if (strstr(*a, *v) != NULL) {
-                BAD(l, f, "signal '%s': literal '%.60s' holds what 'not' forbids: it can never fire", s->id, *a);
+                BAD(l, f,
+                    "signal '%s': literal '%.60s' holds what 'not' forbids: it can never fire",
+                    s->id, *a);
             }
         }
         for (const char *const *b = s->literals; *b != NULL; b++) {
@@ -213,7 +221,8 @@ static void lint_twins(struct lint *l, const struct fr_failure *f, uint32_t inde
         const struct fr_signal *twin = &l->lib->signals[*slot - 1];
         const struct fr_failure *g = &l->lib->failures[twin->failure];
         if (own || l->own(l->own_ctx, g)) {
-            BAD(l, f, "signal '%s' is shadowed by '%s/%s', which says the same", s->id, g->id, twin->id);
+            BAD(l, f, "signal '%s' is shadowed by '%s/%s', which says the same", s->id, g->id,
+                twin->id);
         }
     }
 }
@@ -221,8 +230,8 @@ static void lint_twins(struct lint *l, const struct fr_failure *f, uint32_t inde
 /* Every text that fires `s` fires `other` of the same failure and role too: s adds nothing. */
 static bool is_covered(const struct fr_signal *s, const struct fr_signal *other)
 {
-    if (other->literals == NULL || s->literals == NULL || other->regex != NULL || other->none_of != NULL ||
-        other->role != s->role || s->n_captures > other->n_captures) {
+    if (other->literals == NULL || s->literals == NULL || other->regex != NULL ||
+        other->none_of != NULL || other->role != s->role || s->n_captures > other->n_captures) {
         return false;
     }
     for (const char *const *a = s->literals; *a != NULL; a++) {
@@ -275,7 +284,8 @@ static void lint_signals(struct lint *l, const struct fr_failure *f, bool own)
         lint_literals(l, f, s);
         for (uint16_t k = 0; k < f->n_signals; k++) {
             if (k != i && is_covered(s, &l->lib->signals[f->first_signal + k])) {
-                ODD(l, f, "signal '%s' is covered by '%s'", s->id, l->lib->signals[f->first_signal + k].id);
+                ODD(l, f, "signal '%s' is covered by '%s'", s->id,
+                    l->lib->signals[f->first_signal + k].id);
             }
         }
     }
@@ -288,11 +298,16 @@ static bool every(void *ctx, const struct fr_failure *f)
     return true;
 }
 
-int fr_library_lint(const struct fr_library *lib, bool (*own)(void *ctx, const struct fr_failure *f), void *own_ctx,
+int fr_library_lint(const struct fr_library *lib,
+                    bool (*own)(void *ctx, const struct fr_failure *f), void *own_ctx,
                     const struct fr_lint_checks *checks, struct fr_complain *complain)
 {
-    struct lint l = {.lib = lib, .checks = checks, .complain = complain, .own = own != NULL ? own : every,
-                     .own_ctx = own_ctx, .arena = FR_ARENA_INIT(256u << 20)};
+    struct lint l = {.lib = lib,
+                     .checks = checks,
+                     .complain = complain,
+                     .own = own != NULL ? own : every,
+                     .own_ctx = own_ctx,
+                     .arena = FR_ARENA_INIT(256u << 20)};
     fr_map_init(&l.texts, &l.arena);
     fr_map_init(&l.signals, &l.arena);
     for (uint32_t i = 0; i < lib->n_failures; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load: everything is sorted by id, so a library does not depend on the order a file system lists names in. */
+/* load: everything is sorted by id, so a library does not depend on the order a file system lists
+ * names in. */
 #include "failure/load.h"
 
 #include "base/buf.h"
@@ -24,7 +25,8 @@ struct walk {
     uint32_t files;
 };
 
-/* The whole file, at most FR_FAILURE_FILE_MAX + 1 bytes (one more than is allowed, so that parse complains). */
+/* The whole file, at most FR_FAILURE_FILE_MAX + 1 bytes (one more than is allowed, so that parse
+ * complains). */
 static int slurp(int fd, struct fr_arena *arena, fr_sv *ret)
 {
     const size_t cap = FR_FAILURE_FILE_MAX + 1;
@@ -94,7 +96,8 @@ static int visible(const struct dirent *e)
 static int walk_dir(struct walk *w, int parent, const char *name, const char *shown, int depth)
 {
     struct dirent **list = NULL;
-    const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
+    const int fd =
+        openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
     const int n = fd < 0 ? -1 : scandirat(fd, ".", &list, visible, alphasort);
     int rc = 0;
     if (n < 0) {
@@ -137,8 +140,8 @@ static int by_id(const void *a, const void *b)
 }
 
 /* Numbers failures and signals; v is sorted by id and has no duplicates. */
-static int assemble(const struct fr_parsed *v, uint32_t n, struct fr_arena *arena, struct fr_library *ret,
-                    struct fr_err *err)
+static int assemble(const struct fr_parsed *v, uint32_t n, struct fr_arena *arena,
+                    struct fr_library *ret, struct fr_err *err)
 {
     size_t n_signals = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -165,8 +168,8 @@ static int assemble(const struct fr_parsed *v, uint32_t n, struct fr_arena *aren
     return 0;
 }
 
-int fr_library_read(const char *dir, const char *shown, struct fr_arena *arena, struct fr_complain *complain,
-                    struct fr_library *ret, struct fr_err *err)
+int fr_library_read(const char *dir, const char *shown, struct fr_arena *arena,
+                    struct fr_complain *complain, struct fr_library *ret, struct fr_err *err)
 {
     struct fr_complain silent = {0};
     struct walk w = {.arena = arena, .complain = complain != NULL ? complain : &silent, .err = err};
@@ -179,8 +182,8 @@ int fr_library_read(const char *dir, const char *shown, struct fr_arena *arena, 
         for (uint32_t i = 0; i < w.found.n; i++) {
             const struct fr_failure *f = &w.found.v[i].failure;
             if (n > 0 && strcmp(w.found.v[n - 1].failure.id, f->id) == 0) {
-                fr_complain(w.complain, FR_COMPLAINT_ERROR, f->path, 0, "the id '%s' is also in %s", f->id,
-                            w.found.v[n - 1].failure.path);
+                fr_complain(w.complain, FR_COMPLAINT_ERROR, f->path, 0, "the id '%s' is also in %s",
+                            f->id, w.found.v[n - 1].failure.path);
                 continue;
             }
             w.found.v[n++] = w.found.v[i];

@@ -8,11 +8,12 @@
 
 #define FR_FAILURE_FILES_MAX 5000
 
-/* Reads dir/ **.md, sorted by id. shown: what paths in messages begin with, instead of dir. Files with errors are left out
- * and complained about: complain->errors tells. Fails only when the folder cannot be read, or memory ends. */
-int fr_library_read(const char *dir, const char *shown, struct fr_arena *arena, struct fr_complain *complain,
-                    struct fr_library *ret, struct fr_err *err);
-/* The union; on equal ids b's failure is taken. Names, texts and samples are shared with a and b. */
+/* Reads dir/ **.md, sorted by id. shown: what paths in messages begin with, instead of dir. Files
+ * with errors are left out and complained about: complain->errors tells. Fails only when the folder
+ * cannot be read, or memory ends. */
+int fr_library_read(const char *dir, const char *shown, struct fr_arena *arena,
+                    struct fr_complain *complain, struct fr_library *ret, struct fr_err *err);
+/* The union; on equal ids b's failure is taken. Texts and samples are shared with a and b. */
 int fr_library_merge(const struct fr_library *a, const struct fr_library *b, struct fr_arena *arena,
                      struct fr_library *ret, struct fr_err *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* page: a wrapped page needs only the blocks below, so there is no Markdown library here: pages are our own files, and a
- * user's page that uses more is still readable. */
+/* page: a wrapped page needs only the blocks below, so there is no Markdown library here: pages are
+ * our own files, and a user's page that uses more is still readable. */
 #include "failure/page.h"
 
 #include "base/utf8.h"
@@ -108,7 +108,7 @@ static bool take_word(fr_sv *rest, fr_sv *ret)
     return n > 0;
 }
 
-/* Puts words until `width` columns are full; returns the columns used. *rest is what did not fit. */
+/* Puts words until `width` columns are full; returns the columns used. *rest: what did not fit. */
 static int put_line(struct fr_page *page, fr_sv *rest, int width, struct style *st)
 {
     int used = 0;
@@ -179,7 +179,8 @@ static int cells_of(fr_sv line, fr_sv *cells)
     while (line.n > 0 && n < CELLS_MAX) {
         size_t end = 0;
         bool code = false;
-        while (end < line.n && (line.p[end] != '|' || code || (end > 0 && line.p[end - 1] == '\\'))) {
+        while (end < line.n &&
+               (line.p[end] != '|' || code || (end > 0 && line.p[end - 1] == '\\'))) {
             code ^= line.p[end] == '`';
             end++;
         }
@@ -295,7 +296,8 @@ static void put_paragraph(struct fr_page *page, fr_sv first, fr_sv *rest)
     text = fr_sv_skip(text, mark);
     for (fr_sv line, at = *rest; fr_page_line(&at, &line); *rest = at) {
         const fr_sv t = fr_sv_trim(line);
-        if (t.n == 0 || t.p[0] == '|' || t.p[0] == '#' || bullet(t) > 0 || fr_sv_starts(t, FR_SV("```"))) {
+        if (t.n == 0 || t.p[0] == '|' || t.p[0] == '#' || bullet(t) > 0 ||
+            fr_sv_starts(t, FR_SV("```"))) {
             break;
         }
         text = fr_sv_range(text.p, line.p + line.n);
@@ -342,7 +344,9 @@ void fr_page_body(struct fr_page *page, fr_sv markdown)
             put_code(page, &rest);
         } else if (t.p[0] == '|') {
             const char *begin = line.p, *end = line.p + line.n;
-            for (fr_sv at = rest; fr_page_line(&at, &line) && fr_sv_starts(fr_sv_trim(line), FR_SV("|")); rest = at) {
+            for (fr_sv at = rest;
+                 fr_page_line(&at, &line) && fr_sv_starts(fr_sv_trim(line), FR_SV("|"));
+                 rest = at) {
                 end = line.p + line.n;
             }
             put_table(page, fr_sv_range(begin, end));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parse: keys are rows of a table, so that a new key is one row and unknown keys are found for free. */
+/* parse: keys are rows of a table, so that a new key is one row and unknown keys are found for
+ * free. */
 #include "failure/parse.h"
 
 #include "base/vec.h"
@@ -10,12 +11,12 @@
 #include <stdio.h>
 
 const char *const fr_failure_categories[] = {
-    "hardware", "collective", "numerics", "cuda", "network", "config", "driver", "environment", "inference",
-    "memory", "framework", "data", "scheduler", "checkpoint", "compile", "storage", "parallelism", "tokenizer",
-    "security", "container", NULL};
+    "hardware",    "collective", "numerics",    "cuda",      "network",  "config",    "driver",
+    "environment", "inference",  "memory",      "framework", "data",     "scheduler", "checkpoint",
+    "compile",     "storage",    "parallelism", "tokenizer", "security", "container", NULL};
 static const char *const severities[] = {"info", "low", "medium", "high", "critical", NULL};
-static const char *const layers[] = {"hardware", "driver", "network", "runtime", "framework", "user-code",
-                                     "data", "scheduler", "storage", NULL};
+static const char *const layers[] = {"hardware",  "driver", "network",   "runtime", "framework",
+                                     "user-code", "data",   "scheduler", "storage", NULL};
 static const char *const owners[] = {"ml-engineer", "infrastructure", "data", "platform", NULL};
 static const char *const abouts[] = {"reporter", "captured", "peer", "nobody", NULL};
 static const char *const no_strings[] = {NULL};
@@ -46,15 +47,18 @@ void fr_complain(struct fr_complain *c, enum fr_complaint level, const char *pat
     }
 }
 
-#define BAD(p, node, ...) \
-    fr_complain((p)->complain, FR_COMPLAINT_ERROR, (p)->path, (node)->line + (p)->first_line, __VA_ARGS__)
-#define ODD(p, node, ...) \
-    fr_complain((p)->complain, FR_COMPLAINT_WARNING, (p)->path, (node)->line + (p)->first_line, __VA_ARGS__)
+#define BAD(p, node, ...)                                                                     \
+    fr_complain((p)->complain, FR_COMPLAINT_ERROR, (p)->path, (node)->line + (p)->first_line, \
+                __VA_ARGS__)
+#define ODD(p, node, ...)                                                                       \
+    fr_complain((p)->complain, FR_COMPLAINT_WARNING, (p)->path, (node)->line + (p)->first_line, \
+                __VA_ARGS__)
 
 static const char *get_string(struct parser *p, const struct fr_yaml *v)
 {
     if (v->kind != FR_YAML_SCALAR) {
-        BAD(p, v, "'%.40s' must be a text (quote it when it holds ': ')", v->key.p ? v->key.p : "list item");
+        BAD(p, v, "'%.40s' must be a text (quote it when it holds ': ')",
+            v->key.p ? v->key.p : "list item");
         return "";
     }
     if (fr_sv_trim(v->text).n == 0) {
@@ -108,7 +112,8 @@ static int64_t get_int(struct parser *p, const struct fr_yaml *v, int64_t min, i
     int64_t n = 0;
     fr_sv s = v->kind == FR_YAML_SCALAR ? v->text : FR_SV_NONE;
     if (!fr_sv_take_i64(&s, &n) || s.n != 0 || n < min || n > max) {
-        BAD(p, v, "'%.40s' must be a number from %lld to %lld", v->key.p, (long long)min, (long long)max);
+        BAD(p, v, "'%.40s' must be a number from %lld to %lld", v->key.p, (long long)min,
+            (long long)max);
         return min;
     }
     return n;
@@ -164,7 +169,8 @@ static void get_metric(struct parser *p, const struct fr_yaml *v, struct fr_sign
 
 static void signal_key(struct parser *p, const struct fr_yaml *v, struct fr_signal *s)
 {
-    static const char *const roles[] = {"cause", "symptom", "teardown", "context", "progress", NULL};
+    static const char *const roles[] = {"cause",   "symptom",  "teardown",
+                                        "context", "progress", NULL};
     const char *key = v->key.p;
     if (strcmp(key, "id") == 0) {
         s->id = get_string(p, v);
@@ -199,8 +205,8 @@ static void check_literals(struct parser *p, const struct fr_yaml *v, const stru
     for (; s->literals[n] != NULL; n++) {
         const size_t len = strlen(s->literals[n]);
         if (len < FR_LITERAL_MIN || len > FR_LITERAL_MAX) {
-            BAD(p, v, "signal '%.60s': a literal must have %d to %d bytes: '%.60s'", s->id, FR_LITERAL_MIN,
-                FR_LITERAL_MAX, s->literals[n]);
+            BAD(p, v, "signal '%.60s': a literal must have %d to %d bytes: '%.60s'", s->id,
+                FR_LITERAL_MIN, FR_LITERAL_MAX, s->literals[n]);
         } else if (strpbrk(s->literals[n], "\r\n") != NULL) {
             BAD(p, v, "signal '%.60s': a literal cannot hold a line end", s->id);
         }
@@ -212,8 +218,12 @@ static void check_literals(struct parser *p, const struct fr_yaml *v, const stru
 
 static void get_signal(struct parser *p, const struct fr_yaml *v, struct fr_signal *s)
 {
-    *s = (struct fr_signal){
-        .id = "", .metric = -1, .finding = -1, .until_step = -1, .yes = no_strings, .no = no_strings};
+    *s = (struct fr_signal){.id = "",
+                            .metric = -1,
+                            .finding = -1,
+                            .until_step = -1,
+                            .yes = no_strings,
+                            .no = no_strings};
     if (v->kind != FR_YAML_MAP) {
         BAD(p, v, "a signal must be a map");
         return;
@@ -276,8 +286,8 @@ static void get_action(struct parser *p, const struct fr_yaml *v, struct fr_fail
 static void get_scope(struct parser *p, const struct fr_yaml *v, struct fr_failure *f)
 {
     static const char *const words[] = {"rank", "all-ranks", "node", "launcher", "none", NULL};
-    static const uint8_t values[] = {FR_SCOPE_RANK, FR_SCOPE_ALL_RANKS, FR_SCOPE_NODE, FR_SCOPE_LAUNCHER,
-                                     FR_SCOPE_UNKNOWN};
+    static const uint8_t values[] = {FR_SCOPE_RANK, FR_SCOPE_ALL_RANKS, FR_SCOPE_NODE,
+                                     FR_SCOPE_LAUNCHER, FR_SCOPE_UNKNOWN};
     const int i = get_word(p, v, words);
     f->scope = i < 0 ? FR_SCOPE_RANK : values[i];
 }
@@ -389,13 +399,31 @@ static void get_key(struct parser *p, const struct fr_yaml *v, struct fr_parsed 
 
 static struct fr_failure blank_failure(void)
 {
-    return (struct fr_failure){
-        .id = "", .title = "", .category = "", .severity = "", .layer = "", .owner = "",
-        .scope = FR_SCOPE_RANK, .weight = 50, .explains = no_strings, .requires = no_strings,
-        .excludes = no_strings, .related = no_strings, .stacks = no_strings, .tags = no_strings,
-        .confirm = no_strings, .prevent = no_strings, .refs = no_strings, .fix_primary = "",
-        .fix_fallback = "", .fix_emergency = "", .verify_command = "", .verify_expect = no_strings,
-        .verify_absent = no_strings, .body = "", .path = ""};
+    return (struct fr_failure){.id = "",
+                               .title = "",
+                               .category = "",
+                               .severity = "",
+                               .layer = "",
+                               .owner = "",
+                               .scope = FR_SCOPE_RANK,
+                               .weight = 50,
+                               .explains = no_strings,
+                               .requires = no_strings,
+                               .excludes = no_strings,
+                               .related = no_strings,
+                               .stacks = no_strings,
+                               .tags = no_strings,
+                               .confirm = no_strings,
+                               .prevent = no_strings,
+                               .refs = no_strings,
+                               .fix_primary = "",
+                               .fix_fallback = "",
+                               .fix_emergency = "",
+                               .verify_command = "",
+                               .verify_expect = no_strings,
+                               .verify_absent = no_strings,
+                               .body = "",
+                               .path = ""};
 }
 
 /* The page "memory/cuda-oom.md" must be called as its id says, in the folder of its category. */
@@ -422,8 +450,10 @@ static void check_path(struct parser *p, const struct fr_yaml *root, const struc
     }
     const fr_sv parent = fr_sv_range(folder, slash);
     for (int i = 0; fr_failure_categories[i] != NULL; i++) {
-        if (fr_sv_eq(parent, fr_sv_z(fr_failure_categories[i])) && !fr_sv_eq(parent, fr_sv_z(f->category))) {
-            BAD(p, fr_yaml_get(root, "category"), "category '%s' differs from the folder", f->category);
+        if (fr_sv_eq(parent, fr_sv_z(fr_failure_categories[i])) &&
+            !fr_sv_eq(parent, fr_sv_z(f->category))) {
+            BAD(p, fr_yaml_get(root, "category"), "category '%s' differs from the folder",
+                f->category);
         }
     }
 }
@@ -450,8 +480,8 @@ static bool split(fr_sv text, fr_sv *front, fr_sv *body)
     return false;
 }
 
-int fr_failure_parse(fr_sv text, const char *path, struct fr_arena *arena, struct fr_complain *complain,
-                     struct fr_parsed *ret)
+int fr_failure_parse(fr_sv text, const char *path, struct fr_arena *arena,
+                     struct fr_complain *complain, struct fr_parsed *ret)
 {
     struct fr_complain silent = {0};
     struct parser p = {path, 1, arena, complain != NULL ? complain : &silent, false};
@@ -465,7 +495,8 @@ int fr_failure_parse(fr_sv text, const char *path, struct fr_arena *arena, struc
         return -FR_SYNTAX;
     }
     if (!split(text, &front, &body)) {
-        fr_complain(p.complain, FR_COMPLAINT_ERROR, path, 1, "needs a front matter between two '---' lines");
+        fr_complain(p.complain, FR_COMPLAINT_ERROR, path, 1,
+                    "needs a front matter between two '---' lines");
         return -FR_SYNTAX;
     }
     const int rc = fr_yaml_parse(front, arena, &root, &err);

@@ -104,8 +104,9 @@ static void top(struct fr_page *p, const struct fr_failure *f)
     if (p->color) {
         fr_buf_addz(p->out, FR_PAGE_OFF FR_PAGE_DIM);
     }
-    fr_buf_printf(p->out, "%s   %s, %s, %s layer   owner: %s   action: %s%s\n\n", f->id, f->category, f->severity,
-                  f->layer, f->owner, fr_action_name(f->action), p->color ? FR_PAGE_OFF : "");
+    fr_buf_printf(p->out, "%s   %s, %s, %s layer   owner: %s   action: %s%s\n\n", f->id,
+                  f->category, f->severity, f->layer, f->owner, fr_action_name(f->action),
+                  p->color ? FR_PAGE_OFF : "");
 }
 
 /* The body without the section that was already shown. */
@@ -129,7 +130,8 @@ static void recognised(struct fr_page *p, const struct fr_library *lib, const st
         const struct fr_signal *s = &lib->signals[f->first_signal + i];
         FR_AUTO(fr_buf) text = FR_BUF_INIT(4096);
         if (s->metric >= 0) {
-            fr_buf_printf(&text, "%s: %s is %s (%s)", s->id, fr_metric_name((enum fr_metric)s->metric),
+            fr_buf_printf(&text, "%s: %s is %s (%s)", s->id,
+                          fr_metric_name((enum fr_metric)s->metric),
                           fr_finding_name((enum fr_finding_kind)s->finding), fr_role_name(s->role));
         } else {
             fr_buf_printf(&text, "%s: `%s` (%s)", s->id, s->literals[0], fr_role_name(s->role));
@@ -138,8 +140,8 @@ static void recognised(struct fr_page *p, const struct fr_library *lib, const st
     }
 }
 
-void fr_page_text(const struct fr_library *lib, const struct fr_failure *f, const struct fr_page_options *o,
-                  struct fr_buf *out)
+void fr_page_text(const struct fr_library *lib, const struct fr_failure *f,
+                  const struct fr_page_options *o, struct fr_buf *out)
 {
     const int width = o->width > 0 ? o->width : 100;
     struct fr_page p = {out, width < 40 ? 40 : width > 200 ? 200 : width, o->color};
@@ -161,7 +163,8 @@ void fr_page_text(const struct fr_library *lib, const struct fr_failure *f, cons
 
 /* ---- Markdown ---- */
 
-static void md_items(struct fr_buf *out, const char *title, const char *const *list, const char *mark)
+static void md_items(struct fr_buf *out, const char *title, const char *const *list,
+                     const char *mark)
 {
     if (list == NULL || *list == NULL) {
         return;
@@ -183,8 +186,8 @@ static void md_literals(struct fr_buf *out, const char *what, const char *const 
 void fr_page_markdown(const struct fr_library *lib, const struct fr_failure *f, struct fr_buf *out)
 {
     (void)lib;
-    fr_buf_printf(out, "# %s\n\n`%s` - %s, %s, %s layer; owner %s; action **%s**\n\n", f->title, f->id, f->category,
-                  f->severity, f->layer, f->owner, fr_action_name(f->action));
+    fr_buf_printf(out, "# %s\n\n`%s` - %s, %s, %s layer; owner %s; action **%s**\n\n", f->title,
+                  f->id, f->category, f->severity, f->layer, f->owner, fr_action_name(f->action));
     fr_buf_add(out, fr_sv_trim(fr_sv_z(f->body)));
     fr_buf_addc(out, '\n');
     md_items(out, "How to confirm", f->confirm, "1. ");

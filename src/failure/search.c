@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* search: a linear look through a few hundred pages takes well under a millisecond a word, so there is no index. */
+/* search: a linear look through a few hundred pages takes well under a millisecond a word, so there
+ * is no index. */
 #include "failure/search.h"
 
 #include <ctype.h>
@@ -89,7 +90,8 @@ static int by_score(const void *a, const void *b)
     return (int)x->failure - (int)y->failure; /* the library is sorted by id */
 }
 
-unsigned fr_library_search(const struct fr_library *lib, fr_sv query, struct fr_found *ret, unsigned max)
+unsigned fr_library_search(const struct fr_library *lib, fr_sv query, struct fr_found *ret,
+                           unsigned max)
 {
     struct wanted w = {.n = 0};
     unsigned n = 0;

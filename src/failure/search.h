@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* search: words to failures, best first. Case is ignored; a word may be the beginning of a longer one; a failure must
- * hold every word somewhere. Ids and titles weigh more than tags, tags more than the page. */
+/* search: words to failures, best first. Case is ignored; a word may be the beginning of a longer
+ * one; a failure must hold every word somewhere. Ids and titles weigh more than tags, tags more
+ * than the page. */
 #ifndef FR_FAILURE_SEARCH_H
 #define FR_FAILURE_SEARCH_H
 
@@ -12,6 +13,7 @@ struct fr_found {
 };
 
 /* Fills at most max; returns how many. Ties by id. query: at most 16 words count. */
-unsigned fr_library_search(const struct fr_library *lib, fr_sv query, struct fr_found *ret, unsigned max);
+unsigned fr_library_search(const struct fr_library *lib, fr_sv query, struct fr_found *ret,
+                           unsigned max);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yaml: events instead of libyaml's document API, because only the event marks tell a duplicate key's line and because
- * limits must be checked before memory is spent, not after. */
+/* yaml: events instead of libyaml's document API, because only the event marks tell a duplicate
+ * key's line and because limits must be checked before memory is spent, not after. */
 #include "failure/yaml.h"
 
 #include <yaml.h>
@@ -68,8 +68,8 @@ static int load_children(struct loader *l, struct fr_yaml *parent, int depth)
                 yaml_event_delete(&event);
                 return fail(l, line, "a key must be a plain word");
             }
-            key = fr_arena_dup(l->arena, (fr_sv){(const char *)event.data.scalar.value,
-                                                 event.data.scalar.length});
+            key = fr_arena_dup(
+                l->arena, (fr_sv){(const char *)event.data.scalar.value, event.data.scalar.length});
             const uint32_t line = (uint32_t)event.start_mark.line + 1;
             yaml_event_delete(&event);
             if (key.p == NULL) {
@@ -116,7 +116,8 @@ static int load(struct loader *l, yaml_event_t *event, int depth, struct fr_yaml
     } else if (rc == 0 && (event->type == YAML_SEQUENCE_START_EVENT ||
                            event->type == YAML_MAPPING_START_EVENT)) {
         const bool is_map = event->type == YAML_MAPPING_START_EVENT;
-        const bool anchored = (is_map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor) != NULL;
+        const bool anchored =
+            (is_map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor) != NULL;
         node->kind = is_map ? FR_YAML_MAP : FR_YAML_LIST;
         yaml_event_delete(event);
         rc = anchored ? fail(l, line, "anchors are not allowed") : load_children(l, node, depth);

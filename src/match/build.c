@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build: chooses the keys and lays the tables out. Runs in the build for the built-in library and at run time for a
- * user's; the same input gives the same tables. */
+/* build: chooses the keys and lays the tables out. Runs in the build for the built-in library and
+ * at run time for a user's; the same input gives the same tables. */
 #include "match/rules.h"
 
 #include "base/map.h"
@@ -11,11 +11,11 @@
 #include <stdlib.h>
 
 #define LITERAL_LONGEST 255
-#define PER_KEY_MAX 4095 /* what struct fr_place can hold */
-#define ENTRIES_MAX 1000000
-#define PLACES_MAX (1u << 22)
+#define PER_KEY_MAX     4095 /* what struct fr_place can hold */
+#define ENTRIES_MAX     1000000
+#define PLACES_MAX      (1u << 22)
 
-struct keyed { /* an entry to be */
+struct keyed {          /* an entry to be */
     uint32_t key, slot; /* slot: literal * 4 + remainder */
     int16_t at;
 };
@@ -41,7 +41,8 @@ static int64_t add_literal(struct building *b, const char *text)
 {
     const fr_sv t = fr_sv_z(text);
     if (t.n < FR_LITERAL_SHORTEST || t.n > LITERAL_LONGEST || memchr(t.p, '\n', t.n) != NULL) {
-        return fr_err_set(b->err, FR_ARG, "a literal of the matcher needs %d to %d bytes and no line end: '%.80s'",
+        return fr_err_set(b->err, FR_ARG,
+                          "a literal of the matcher needs %d to %d bytes and no line end: '%.80s'",
                           FR_LITERAL_SHORTEST, LITERAL_LONGEST, text);
     }
     if (b->literals.n >= UINT16_MAX) {
@@ -224,7 +225,8 @@ static int choose(struct building *b, struct fr_rules *r)
     return rc;
 }
 
-/* Entries grouped by key; within one key by literal, so that the order of tests does not depend on the hash. */
+/* Entries grouped by key; within one key by literal, so that the order of tests does not depend on
+ * the hash. */
 static int lay_entries(struct building *b)
 {
     for (uint32_t i = 0; i < b->keyed.n; i++) {
@@ -266,9 +268,10 @@ static int by_size(const void *a, const void *b)
     return x->shift_of < y->shift_of ? -1 : x->shift_of > y->shift_of;
 }
 
-/* Puts the keys of one bucket where they fall with this shift; false, with nothing put, when one falls on another. */
-static bool put_bucket(const struct fr_place *keys, const uint32_t *members, uint32_t n, uint32_t shift,
-                       struct fr_place *table, uint32_t mask)
+/* Puts the keys of one bucket where they fall with this shift; false, with nothing put, when one
+ * falls on another. */
+static bool put_bucket(const struct fr_place *keys, const uint32_t *members, uint32_t n,
+                       uint32_t shift, struct fr_place *table, uint32_t mask)
 {
     for (uint32_t i = 0; i < n; i++) {
         struct fr_place *at = &table[fr_place_of(keys[members[i]].key, shift, mask)];
@@ -284,8 +287,9 @@ static bool put_bucket(const struct fr_place *keys, const uint32_t *members, uin
 }
 
 /* Largest buckets first, while there is room. False: this table is too small. */
-static bool displace(const struct fr_place *keys, const struct bucket *buckets, const uint32_t *members,
-                     uint16_t *shifts, struct fr_place *table, uint32_t mask)
+static bool displace(const struct fr_place *keys, const struct bucket *buckets,
+                     const uint32_t *members, uint16_t *shifts, struct fr_place *table,
+                     uint32_t mask)
 {
     for (uint32_t b = 0; b < 1u << FR_SHIFT_BITS && buckets[b].n > 0; b++) {
         uint32_t shift = 0;
@@ -323,7 +327,8 @@ static int lay_places(struct building *b, struct fr_rules *r)
     }
     qsort(buckets, n_buckets, sizeof buckets[0], by_size);
     for (uint32_t size = 16; size <= PLACES_MAX; size *= 2) {
-        struct fr_place *table = size < n + n / 4 ? NULL : FR_NEW_N(b->arena, struct fr_place, size);
+        struct fr_place *table =
+            size < n + n / 4 ? NULL : FR_NEW_N(b->arena, struct fr_place, size);
         if (size >= n + n / 4 && table == NULL) {
             return nomem(b);
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* captures: values out of a line that is already known to match. PCRE2 without its JIT: a signal is captured a few
- * times per run, and compiling machine code for it would cost more than it saves. */
+/* captures: values out of a line that is already known to match. PCRE2 without its JIT: a signal is
+ * captured a few times per run, and compiling machine code for it would cost more than it saves. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "match/scanner.h"
 
@@ -8,9 +8,9 @@
 
 #include <pcre2.h>
 
-#define TEXT_MAX (64u << 10)
-#define MATCH_LIMIT 200000
-#define DEPTH_LIMIT 2000
+#define TEXT_MAX       (64u << 10)
+#define MATCH_LIMIT    200000
+#define DEPTH_LIMIT    2000
 #define HEAP_LIMIT_KIB 2048
 
 struct fr_captures {
@@ -37,7 +37,8 @@ static struct fr_captures *compile(const struct fr_signal *signal)
     for (uint16_t i = 0; i < c->n; i++) {
         int why = 0;
         PCRE2_SIZE at = 0;
-        c->code[i] = pcre2_compile((PCRE2_SPTR)signal->captures[i].regex, PCRE2_ZERO_TERMINATED, 0, &why, &at, NULL);
+        c->code[i] = pcre2_compile((PCRE2_SPTR)signal->captures[i].regex, PCRE2_ZERO_TERMINATED, 0,
+                                   &why, &at, NULL);
     }
     return c;
 }
@@ -50,13 +51,14 @@ void fr_captures_check(const struct fr_library *lib, struct fr_complain *complai
             int why = 0;
             PCRE2_SIZE at = 0;
             const char *regex = signal->captures[i].regex;
-            pcre2_code *code = pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED, 0, &why, &at, NULL);
+            pcre2_code *code =
+                pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED, 0, &why, &at, NULL);
             if (code == NULL) {
                 PCRE2_UCHAR text[160] = "";
                 pcre2_get_error_message(why, text, sizeof text);
                 fr_complain(complain, FR_COMPLAINT_ERROR, lib->failures[signal->failure].path, 0,
-                            "signal '%s': capture '%s': %s at byte %zu", signal->id, signal->captures[i].name,
-                            (const char *)text, (size_t)at);
+                            "signal '%s': capture '%s': %s at byte %zu", signal->id,
+                            signal->captures[i].name, (const char *)text, (size_t)at);
             }
             pcre2_code_free(code);
         }
@@ -93,7 +95,8 @@ static bool capture(const struct fr_captures *c, uint16_t i, fr_sv text, fr_sv *
     if (n >= 2 && !has_group) {
         return false;
     }
-    *ret = fr_sv_head(fr_sv_skip(text, has_group ? at[2] : at[0]), has_group ? at[3] - at[2] : at[1] - at[0]);
+    *ret = fr_sv_head(fr_sv_skip(text, has_group ? at[2] : at[0]),
+                      has_group ? at[3] - at[2] : at[1] - at[0]);
     return at[1] >= at[0];
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile: the part that needs Vectorscan's compiler. Databases are made for no CPU in particular, so that the machine
- * that builds does not matter: they are used on single lines, where wider instructions gain nothing. */
+/* compile: the part that needs Vectorscan's compiler. Databases are made for no CPU in particular,
+ * so that the machine that builds does not matter: they are used on single lines, where wider
+ * instructions gain nothing. */
 #include "match/rules.h"
 
 #include "base/buf.h"
@@ -13,15 +14,16 @@
 
 static const hs_platform_info_t any_cpu = {.tune = HS_TUNE_FAMILY_GENERIC, .cpu_features = 0};
 
-static int complain_of(const struct fr_library *lib, const struct fr_signal *signal, struct fr_complain *complain,
-                       const char *why)
+static int complain_of(const struct fr_library *lib, const struct fr_signal *signal,
+                       struct fr_complain *complain, const char *why)
 {
-    fr_complain(complain, FR_COMPLAINT_ERROR, lib->failures[signal->failure].path, 0, "signal '%s': regex: %s",
-                signal->id, why);
+    fr_complain(complain, FR_COMPLAINT_ERROR, lib->failures[signal->failure].path, 0,
+                "signal '%s': regex: %s", signal->id, why);
     return -FR_SYNTAX;
 }
 
-static int check(const struct fr_library *lib, const struct fr_signal *signal, struct fr_complain *complain)
+static int check(const struct fr_library *lib, const struct fr_signal *signal,
+                 struct fr_complain *complain)
 {
     hs_compile_error_t *why = NULL;
     hs_expr_info_t *info = NULL;
@@ -43,17 +45,19 @@ struct batch {
 };
 
 /* Appends the serialized database of one group to `out`. */
-static int compile_batch(const struct fr_library *lib, const struct batch *b, struct fr_complain *complain,
-                         struct fr_buf *out)
+static int compile_batch(const struct fr_library *lib, const struct batch *b,
+                         struct fr_complain *complain, struct fr_buf *out)
 {
     hs_database_t *db = NULL;
     hs_compile_error_t *why = NULL;
     char *bytes = NULL;
     size_t n = 0;
     int rc = 0;
-    if (hs_compile_multi(b->texts, b->flags, b->ids, b->n, HS_MODE_BLOCK, &any_cpu, &db, &why) != HS_SUCCESS) {
+    if (hs_compile_multi(b->texts, b->flags, b->ids, b->n, HS_MODE_BLOCK, &any_cpu, &db, &why) !=
+        HS_SUCCESS) {
         const unsigned at = why != NULL && why->expression >= 0 ? (unsigned)why->expression : 0;
-        rc = complain_of(lib, &lib->signals[b->ids[at]], complain, why != NULL ? why->message : "out of memory");
+        rc = complain_of(lib, &lib->signals[b->ids[at]], complain,
+                         why != NULL ? why->message : "out of memory");
         hs_free_compile_error(why);
         return rc;
     }
@@ -75,7 +79,8 @@ struct output {
 };
 
 /* Closes the batch, empties it. */
-static int flush(const struct fr_library *lib, struct batch *b, struct fr_complain *complain, struct output *out)
+static int flush(const struct fr_library *lib, struct batch *b, struct fr_complain *complain,
+                 struct output *out)
 {
     if (b->n == 0) {
         return 0;
@@ -87,7 +92,8 @@ static int flush(const struct fr_library *lib, struct batch *b, struct fr_compla
     return rc;
 }
 
-static int compile_all(const struct fr_library *lib, struct fr_complain *complain, struct output *out)
+static int compile_all(const struct fr_library *lib, struct fr_complain *complain,
+                       struct output *out)
 {
     struct batch b = {.n = 0};
     int result = 0;
@@ -116,7 +122,8 @@ struct sentence {
 };
 
 /* For callers that want one sentence: the first complaint. */
-static void keep_first(void *ctx, enum fr_complaint level, const char *path, uint32_t line, const char *text)
+static void keep_first(void *ctx, enum fr_complaint level, const char *path, uint32_t line,
+                       const char *text)
 {
     struct sentence *first = ctx;
     (void)line;
@@ -125,21 +132,23 @@ static void keep_first(void *ctx, enum fr_complaint level, const char *path, uin
     }
 }
 
-int fr_rules_compile_regexes(struct fr_rules *r, struct fr_arena *arena, struct fr_complain *complain,
-                             struct fr_err *err)
+int fr_rules_compile_regexes(struct fr_rules *r, struct fr_arena *arena,
+                             struct fr_complain *complain, struct fr_err *err)
 {
     const struct fr_library *lib = r->library;
     struct sentence first = {""};
     struct fr_complain own = {.fn = keep_first, .ctx = &first};
     struct output out = {FR_NEW_N(arena, struct fr_group, lib->n_signals / FR_GROUP_SIZE + 2),
-                         FR_NEW_N(arena, uint16_t, lib->n_signals + 1), 0, FR_BUF_INIT(DATABASES_MAX)};
+                         FR_NEW_N(arena, uint16_t, lib->n_signals + 1), 0,
+                         FR_BUF_INIT(DATABASES_MAX)};
     int rc = out.groups == NULL || out.group_of == NULL ? -FR_NOMEM : 0;
     rc = rc < 0 ? rc : compile_all(lib, complain != NULL ? complain : &own, &out);
     const fr_sv copy = fr_arena_dup(arena, fr_buf_sv(&out.all));
     const bool good = copy.p != NULL && fr_buf_ok(&out.all);
     fr_buf_release(&out.all);
     if (rc == -FR_SYNTAX) {
-        return fr_err_set(err, FR_SYNTAX, "%s", complain != NULL ? "a regex does not compile" : first.text);
+        return fr_err_set(err, FR_SYNTAX, "%s",
+                          complain != NULL ? "a regex does not compile" : first.text);
     }
     if (rc < 0 || !good) {
         return fr_err_set(err, FR_NOMEM, "out of memory while compiling the patterns");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gate: finds the places where a literal may stand, and counts newlines on the way.
- * Only every fourth byte is looked at: 4 bytes from there make a key, and a literal of 5 bytes or more is sure to show
- * one of four keys of its own at one of those places, whatever its alignment (choose.h picks them). A table of 64 KiB
- * says at the key's hash which bytes may follow.
- * One file per kind of CPU, one row each in gate.c; all report the same places. Private to match/. */
+ * Only every fourth byte is looked at: 4 bytes from there make a key, and a literal of 5 bytes or
+ * more is sure to show one of four keys of its own at one of those places, whatever its alignment
+ * (choose.h picks them). A table of 64 KiB says at the key's hash which bytes may follow. One file
+ * per kind of CPU, one row each in gate.c; all report the same places. Private to match/. */
 #ifndef FR_MATCH_GATE_H
 #define FR_MATCH_GATE_H
 
@@ -12,13 +12,14 @@
 #include <stdint.h>
 #include <string.h>
 
-#define FR_GATE_STRIDE 4
+#define FR_GATE_STRIDE      4
 #define FR_LITERAL_SHORTEST 5
 
-/* Of the outer two bytes only 5 bits count, so that a short literal with one free byte beside it needs 32 keys, not 256. */
-#define FR_KEY_MASK 0x1fffff1fu
+/* Of the outer two bytes only 5 bits count, so that a short literal with one free byte beside it
+ * needs 32 keys, not 256. */
+#define FR_KEY_MASK   0x1fffff1fu
 #define FR_KEY_FACTOR 0x9e3779b1u
-#define FR_GATE_BITS 16
+#define FR_GATE_BITS  16
 
 /* At the hash of each key: bit (next byte & 7) for what may follow it. */
 struct fr_gate {
@@ -30,9 +31,9 @@ struct fr_cand {
     uint32_t lines; /* newlines before it */
 };
 
-#define FR_GATE_BATCH 4096 /* bytes one call goes through, and up to a block more */
+#define FR_GATE_BATCH  4096 /* bytes one call goes through, and up to a block more */
 #define FR_GATE_BLOCKS (FR_GATE_BATCH / 32)
-#define FR_GATE_CANDS (FR_GATE_BATCH / FR_GATE_STRIDE + 32)
+#define FR_GATE_CANDS  (FR_GATE_BATCH / FR_GATE_STRIDE + 32)
 
 struct fr_gate_run {
     const uint8_t *p;
@@ -51,7 +52,8 @@ struct fr_gate_engine {
     fr_gate_fn fn;
     bool (*works)(void); /* on this CPU */
 };
-extern const struct fr_gate_engine fr_gate_engines[]; /* by enum fr_scan_engine - 1; best one last */
+extern const struct fr_gate_engine
+    fr_gate_engines[]; /* by enum fr_scan_engine - 1; best one last */
 extern const unsigned fr_gate_engines_count;
 
 void fr_gate_portable(const struct fr_gate *g, struct fr_gate_run *run);
@@ -94,8 +96,8 @@ static inline bool fr_gate_has(const struct fr_gate *g, uint32_t key, uint32_t n
     return (g->next[fr_gate_hash(key)] >> (next & 7)) & 1;
 }
 
-/* The 32 bytes at p: bit k for a candidate at p + k. Without branches: they would be guessed wrong half
- * the time, and a wrong guess costs more than all eight look-ups. */
+/* The 32 bytes at p: bit k for a candidate at p + k. Without branches: they would be guessed wrong
+ * half the time, and a wrong guess costs more than all eight look-ups. */
 static inline uint32_t fr_gate_sift(const struct fr_gate *g, const uint8_t *p)
 {
     uint32_t hits = 0;
@@ -108,12 +110,14 @@ static inline uint32_t fr_gate_sift(const struct fr_gate *g, const uint8_t *p)
 /* Blocks need 4 bytes behind them; what is left at the end of a chunk is for fr_gate_tail. */
 #define FR_GATE_BEHIND 4
 
-/* The last bytes of a chunk, fewer than a block and what it needs behind it: all engines end with it. */
+/* The last bytes of a chunk, fewer than a block and what it needs behind it: all engines end with
+ * it. */
 static inline void fr_gate_tail(const struct fr_gate *g, struct fr_gate_run *run)
 {
     for (; run->at < run->n; run->at++) {
         const uint32_t next = run->n - run->at > 4 ? run->p[run->at + 4] : 0;
-        if (run->at % FR_GATE_STRIDE == 0 && fr_gate_has(g, fr_key_at(run->p, run->n, run->at), next)) {
+        if (run->at % FR_GATE_STRIDE == 0 &&
+            fr_gate_has(g, fr_key_at(run->p, run->n, run->at), next)) {
             run->cands[run->n_cands++] = (struct fr_cand){(uint32_t)run->at, run->lines};
         }
         run->lines += run->p[run->at] == '\n';

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate_avx2: eight keys at once. Their look-ups are scalar loads that are put together again in a vector: that ran at 5.8
- * GB/s on Zen 3 where a gather ran at 4.4 (and microcode fixes slow gathers further on other CPUs). Nothing branches on
- * the text: blocks with candidates are noted down, and unpacked after the batch. */
+/* gate_avx2: eight keys at once. Their look-ups are scalar loads that are put together again in a
+ * vector: that ran at 5.8 GB/s on Zen 3 where a gather ran at 4.4 (and microcode fixes slow gathers
+ * further on other CPUs). Nothing branches on the text: blocks with candidates are noted down, and
+ * unpacked after the batch. */
 #include "match/gate.h"
 
 #include <immintrin.h>
@@ -36,10 +37,13 @@ void fr_gate_avx2(const struct fr_gate *g, struct fr_gate_run *run)
     const size_t n = run->n;
     for (uint32_t k = 0; k < FR_GATE_BLOCKS && n - at >= 32 + FR_GATE_BEHIND; k++, at += 32) {
         const __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)(p + at));
-        const __m256i next = _mm256_loadu_si256((const __m256i *)(const void *)(p + at + FR_GATE_STRIDE));
-        const __m256i h = _mm256_srli_epi32(_mm256_mullo_epi32(_mm256_and_si256(v, mask), factor), 32 - FR_GATE_BITS);
+        const __m256i next =
+            _mm256_loadu_si256((const __m256i *)(const void *)(p + at + FR_GATE_STRIDE));
+        const __m256i h = _mm256_srli_epi32(_mm256_mullo_epi32(_mm256_and_si256(v, mask), factor),
+                                            32 - FR_GATE_BITS);
         const __m256i may_follow = look_up(g->next, h);
-        const __m256i on_top = _mm256_sllv_epi32(may_follow, _mm256_sub_epi32(top, _mm256_and_si256(next, seven)));
+        const __m256i on_top =
+            _mm256_sllv_epi32(may_follow, _mm256_sub_epi32(top, _mm256_and_si256(next, seven)));
         some[n_some].at = at;
         some[n_some].lines = lines;
         some[n_some].newlines = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(v, newline));
@@ -51,8 +55,8 @@ void fr_gate_avx2(const struct fr_gate *g, struct fr_gate_run *run)
         for (uint32_t hits = some[i].hits; hits != 0; hits &= hits - 1) {
             const uint32_t k = (uint32_t)__builtin_ctz(hits) * FR_GATE_STRIDE;
             const uint32_t before = some[i].newlines & ((1u << k) - 1);
-            run->cands[run->n_cands++] =
-                (struct fr_cand){some[i].at + k, some[i].lines + (uint32_t)__builtin_popcount(before)};
+            run->cands[run->n_cands++] = (struct fr_cand){
+                some[i].at + k, some[i].lines + (uint32_t)__builtin_popcount(before)};
         }
     }
     run->at = at;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate_avx512: as gate_avx2, sixteen keys at once; comparisons and bit tests yield their masks directly. */
+/* gate_avx512: as gate_avx2, sixteen keys at once; comparisons and bit tests yield their masks
+ * directly. */
 #include "match/gate.h"
 
 #include <immintrin.h>
@@ -31,9 +32,12 @@ void fr_gate_avx512(const struct fr_gate *g, struct fr_gate_run *run)
         const __m512i v = _mm512_loadu_si512(p + at);
         const __m512i next = _mm512_loadu_si512(p + at + FR_GATE_STRIDE);
         uint64_t h[8] __attribute__((aligned(64)));
-        _mm512_store_si512(h, _mm512_srli_epi32(_mm512_mullo_epi32(_mm512_and_si512(v, mask), factor), 32 - FR_GATE_BITS));
-        const __m128i bytes = _mm_setr_epi32((int)look_up(g->next, h), (int)look_up(g->next, h + 2),
-                                             (int)look_up(g->next, h + 4), (int)look_up(g->next, h + 6));
+        _mm512_store_si512(h,
+                           _mm512_srli_epi32(_mm512_mullo_epi32(_mm512_and_si512(v, mask), factor),
+                                             32 - FR_GATE_BITS));
+        const __m128i bytes =
+            _mm_setr_epi32((int)look_up(g->next, h), (int)look_up(g->next, h + 2),
+                           (int)look_up(g->next, h + 4), (int)look_up(g->next, h + 6));
         const __m512i wanted = _mm512_sllv_epi32(one, _mm512_and_si512(next, seven));
         some[n_some].at = at;
         some[n_some].lines = lines;
@@ -46,8 +50,8 @@ void fr_gate_avx512(const struct fr_gate *g, struct fr_gate_run *run)
         for (uint32_t hits = some[i].hits; hits != 0; hits &= hits - 1) {
             const uint32_t k = (uint32_t)__builtin_ctz(hits) * FR_GATE_STRIDE;
             const uint64_t before = some[i].newlines & ((1ull << k) - 1);
-            run->cands[run->n_cands++] =
-                (struct fr_cand){some[i].at + k, some[i].lines + (uint32_t)__builtin_popcountll(before)};
+            run->cands[run->n_cands++] = (struct fr_cand){
+                some[i].at + k, some[i].lines + (uint32_t)__builtin_popcountll(before)};
         }
     }
     run->at = at;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate_portable: for any CPU. Eight look-ups per 32 bytes; newlines are counted with the compiler's own vectors. */
+/* gate_portable: for any CPU. Eight look-ups per 32 bytes; newlines are counted with the compiler's
+ * own vectors. */
 #include "match/gate.h"
 
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
@@ -46,8 +47,9 @@ void fr_gate_portable(const struct fr_gate *g, struct fr_gate_run *run)
     uint32_t n_some = 0, at = (uint32_t)run->at, lines = run->lines;
     for (uint32_t k = 0; k < FR_GATE_BLOCKS && run->n - at >= 32 + FR_GATE_BEHIND; k++, at += 32) {
         const uint8_t *const p = run->p + at;
-        const uint32_t found = look(g, p) | look(g, p + 4) | look(g, p + 8) | look(g, p + 12) | look(g, p + 16) |
-                               look(g, p + 20) | look(g, p + 24) | look(g, p + 28);
+        const uint32_t found = look(g, p) | look(g, p + 4) | look(g, p + 8) | look(g, p + 12) |
+                               look(g, p + 16) | look(g, p + 20) | look(g, p + 24) |
+                               look(g, p + 28);
         some[n_some].at = at;
         some[n_some].lines = lines;
         n_some += found != 0;

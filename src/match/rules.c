@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules: the databases, unpacked when they are first needed: most logs never need most of them. The built-in rules are
- * rules.gen.c. */
+/* rules: the databases, unpacked when they are first needed: most logs never need most of them. The
+ * built-in rules are rules.gen.c. */
 #include "match/rules.h"
 
 #include <hs/hs_runtime.h>
@@ -29,8 +29,9 @@ int fr_rules_database(const struct fr_rules *r, uint16_t group, void **ret, stru
         hs_database_t *db = NULL;
         const hs_error_t e = hs_deserialize_database((const char *)r->databases + g->at, g->n, &db);
         if (e != HS_SUCCESS) {
-            rc = fr_err_set(err, e == HS_NOMEM ? FR_NOMEM : FR_STATE,
-                            "a pattern database does not fit this machine (Vectorscan error %d)", e);
+            rc =
+                fr_err_set(err, e == HS_NOMEM ? FR_NOMEM : FR_STATE,
+                           "a pattern database does not fit this machine (Vectorscan error %d)", e);
         }
         r->state->unpacked[group] = db;
     }

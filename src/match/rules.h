@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules: the tables behind struct fr_rules, private to match/ and to the build tool that writes them as const data.
- * Every literal (of a signal or a hook) is found through four keys of the gate: a key's entries name the literals it
- * may belong to and where in them it stands. */
+/* rules: the tables behind struct fr_rules, private to match/ and to the build tool that writes
+ * them as const data. Every literal (of a signal or a hook) is found through four keys of the gate:
+ * a key's entries name the literals it may belong to and where in them it stands. */
 #ifndef FR_MATCH_RULES_H
 #define FR_MATCH_RULES_H
 
@@ -19,13 +19,14 @@ struct fr_literal {
     uint64_t facts, metrics;
 };
 
-/* One literal that a key may belong to. The first look compares 8 bytes inside the literal (fewer when it is shorter). */
+/* One literal that a key may belong to. The first look compares 8 bytes inside the literal (fewer
+ * when it is shorter). */
 struct fr_entry {
     uint64_t word, mask;
     uint16_t literal;
-    int16_t at;      /* offset of the key in the literal, -1 to 251 */
+    int16_t at;       /* offset of the key in the literal, -1 to 251 */
     uint16_t word_at; /* offset of word in the literal */
-    uint16_t n;      /* length of the literal */
+    uint16_t n;       /* length of the literal */
 };
 
 struct fr_place { /* n = 0: free */
@@ -33,13 +34,12 @@ struct fr_place { /* n = 0: free */
     uint32_t first : 20, n : 12; /* entries */
 };
 
-/* Keys to places without collisions: a bucket's shift moves its keys to places of their own (hash and displace), so that
- * looking one up is two loads and one comparison, and nothing to guess. */
+/* Keys to places without collisions: a bucket's shift moves its keys to places of their own (hash
+ * and displace), so that looking one up is two loads and one comparison, and nothing to guess. */
 #define FR_SHIFT_BITS 12
 
-
-/* Regexes are compiled in groups of up to FR_GROUP_SIZE: one database for all takes twice as long to ask, one for each
- * takes ten times the room. */
+/* Regexes are compiled in groups of up to FR_GROUP_SIZE: one database for all takes twice as long
+ * to ask, one for each takes ten times the room. */
 #define FR_GROUP_SIZE 16
 #define FR_GROUP_NONE UINT16_MAX
 struct fr_group { /* a serialized database in fr_rules.databases */
@@ -58,7 +58,7 @@ struct fr_rules {
     const struct fr_literal *literals;
     const struct fr_entry *entries;
     const struct fr_place *places;
-    const uint16_t *shifts;   /* 1 << FR_SHIFT_BITS */
+    const uint16_t *shifts; /* 1 << FR_SHIFT_BITS */
     const uint16_t *owners;
     const uint16_t *group_of; /* by signal; FR_GROUP_NONE: no regex */
     const struct fr_group *groups;
@@ -89,10 +89,11 @@ static inline const struct fr_place *fr_place_for(const struct fr_rules *r, uint
 /* Everything but the databases. build.c */
 int fr_rules_build(const struct fr_library *lib, struct fr_hooks hooks, struct fr_arena *arena,
                    struct fr_rules *ret, struct fr_err *err);
-/* Compiles every regex of the library into r->groups and r->databases. What does not compile is reported through
- * complain, and then the result is -FR_SYNTAX. compile.c, needs Vectorscan's compiler */
-int fr_rules_compile_regexes(struct fr_rules *r, struct fr_arena *arena, struct fr_complain *complain,
-                             struct fr_err *err);
+/* Compiles every regex of the library into r->groups and r->databases. What does not compile is
+ * reported through complain, and then the result is -FR_SYNTAX. compile.c, needs Vectorscan's
+ * compiler */
+int fr_rules_compile_regexes(struct fr_rules *r, struct fr_arena *arena,
+                             struct fr_complain *complain, struct fr_err *err);
 /* Complains about every capture that PCRE2 does not take. captures.c */
 void fr_captures_check(const struct fr_library *lib, struct fr_complain *complain);
 /* The unpacked database of a group. rules.c */

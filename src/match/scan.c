@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan: walks the gate's candidates in order and puts together what was found on each line.
- * A candidate is checked against the whole literal before its line is even cut, so common false alarms cost a hash. */
+ * A candidate is checked against the whole literal before its line is even cut, so common false
+ * alarms cost a hash. */
 #include "match/scanner.h"
 
 #include "base/alloc.h"
 
 #include <hs/hs_runtime.h>
 
-#define CHUNK_MAX (1u << 30)
-#define WINDOW (64u << 10)     /* a longer line is searched by regexes in windows of this size, */
-#define WINDOW_OVERLAP (4u << 10) /* which overlap by more than any bounded regex spans */
+#define CHUNK_MAX      (1u << 30)
+#define WINDOW         (64u << 10) /* a longer line is searched by regexes in windows */
+#define WINDOW_OVERLAP (4u << 10)  /* that overlap by more than any bounded regex spans */
 
-int fr_scanner_new(const struct fr_rules *rules, enum fr_scan_engine engine, struct fr_scanner **ret, struct fr_err *err)
+int fr_scanner_new(const struct fr_rules *rules, enum fr_scan_engine engine,
+                   struct fr_scanner **ret, struct fr_err *err)
 {
     struct fr_scanner *s = fr_calloc(1, sizeof *s);
     const uint32_t n = rules->library->n_signals;
@@ -23,7 +25,8 @@ int fr_scanner_new(const struct fr_rules *rules, enum fr_scan_engine engine, str
         s->pending = fr_calloc(n + 1, sizeof s->pending[0]);
         s->captures = fr_calloc(n + 1, sizeof s->captures[0]);
     }
-    if (s == NULL || s->asked == NULL || s->matched == NULL || s->groups == NULL || s->pending == NULL || s->captures == NULL) {
+    if (s == NULL || s->asked == NULL || s->matched == NULL || s->groups == NULL ||
+        s->pending == NULL || s->captures == NULL) {
         fr_scanner_free(&s);
         return fr_err_set(err, FR_NOMEM, "out of memory for a scanner");
     }
@@ -71,14 +74,15 @@ struct scan {
     fr_hit_fn fn;
     void *ctx;
     int mode;
-    bool open;        /* the line [begin, end) is being put together in hit */
+    bool open; /* the line [begin, end) is being put together in hit */
     size_t begin, end;
     size_t next;      /* start of the first line not delivered yet */
     uint64_t next_no; /* and its number; only kept up with FR_SCAN_EVERY */
     struct fr_hit hit;
 };
 
-static int on_match(unsigned id, unsigned long long from, unsigned long long to, unsigned flags, void *ctx)
+static int on_match(unsigned id, unsigned long long from, unsigned long long to, unsigned flags,
+                    void *ctx)
 {
     struct fr_scanner *s = ctx;
     (void)from;
@@ -113,7 +117,8 @@ static int ask_group(struct fr_scanner *s, uint16_t group, fr_sv line)
     g->epoch = s->epoch;
     for (;;) {
         const fr_sv window = fr_sv_head(line, WINDOW);
-        const hs_error_t e = hs_scan(g->database, window.p, (unsigned)window.n, 0, s->scratch, on_match, s);
+        const hs_error_t e =
+            hs_scan(g->database, window.p, (unsigned)window.n, 0, s->scratch, on_match, s);
         if (e != HS_SUCCESS) {
             return e == HS_NOMEM ? -FR_NOMEM : -FR_STATE;
         }
@@ -258,7 +263,7 @@ static int found(struct scan *c, size_t at, const struct fr_cand *cand, const st
     return 0;
 }
 
-/* memcmp(a, b, n) == 0 without a call: literals are short, and most that come this far are equal. */
+/* memcmp(a, b, n) == 0 without a call: literals are short, and most that come here are equal. */
 static inline bool same_bytes(const char *a, const char *b, size_t n)
 {
     uint64_t x, y;
@@ -311,8 +316,8 @@ static int candidate(struct scan *c, const struct fr_cand *cand, const struct fr
     return 0;
 }
 
-/* Drops the candidates whose key is none of ours (its hash is), and has the entries of the others on their way from
- * memory before the first is looked at. Returns how many are left. */
+/* Drops the candidates whose key is none of ours (its hash is), and has the entries of the others
+ * on their way from memory before the first is looked at. Returns how many are left. */
 static uint32_t find_places(struct fr_scanner *s)
 {
     const struct fr_rules *r = s->rules;
@@ -330,11 +335,18 @@ static uint32_t find_places(struct fr_scanner *s)
     return n;
 }
 
-int fr_scan(struct fr_scanner *s, fr_sv chunk, uint64_t offset, uint64_t first_line, int mode, fr_hit_fn fn, void *ctx,
-            uint64_t *ret_newlines)
+int fr_scan(struct fr_scanner *s, fr_sv chunk, uint64_t offset, uint64_t first_line, int mode,
+            fr_hit_fn fn, void *ctx, uint64_t *ret_newlines)
 {
-    struct scan c = {.s = s, .p = chunk.p, .n = chunk.n, .offset = offset, .first_line = first_line, .fn = fn,
-                     .ctx = ctx, .mode = mode, .next_no = first_line};
+    struct scan c = {.s = s,
+                     .p = chunk.p,
+                     .n = chunk.n,
+                     .offset = offset,
+                     .first_line = first_line,
+                     .fn = fn,
+                     .ctx = ctx,
+                     .mode = mode,
+                     .next_no = first_line};
     struct fr_gate_run *run = &s->run;
     int rc = 0;
     if (chunk.n > CHUNK_MAX) {

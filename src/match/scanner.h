@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scanner: one thread's state, private to match/. Sized by the rules; the epoch marks what belongs to the current line,
- * so nothing is cleared between lines. */
+/* scanner: one thread's state, private to match/. Sized by the rules; the epoch marks what belongs
+ * to the current line, so nothing is cleared between lines. */
 #ifndef FR_MATCH_SCANNER_H
 #define FR_MATCH_SCANNER_H
 
@@ -21,7 +21,7 @@ struct fr_scanner {
     uint64_t *asked;   /* by signal: epoch of the last line with one of its literals */
     uint16_t *pending; /* signals with a literal on this line */
     uint32_t n_pending;
-    uint64_t *matched; /* by signal: epoch of the last line its regex matched */
+    uint64_t *matched;             /* by signal: epoch of the last line its regex matched */
     struct fr_group_state *groups; /* by group */
     struct hs_scratch *scratch;
     struct fr_captures **captures; /* by signal; compiled at first use */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* user: rules for a library that is not built in. Keys and tables are made anew each time (milliseconds); the Vectorscan
- * databases are what takes long, so they alone are kept in a file whose name and header say what it was made from. A file
- * that is damaged, of another version or cannot be written is as good as none. */
+/* user: rules for a library that is not built in. Keys and tables are made anew each time
+ * (milliseconds); the Vectorscan databases are what takes long, so they alone are kept in a file
+ * whose name and header say what it was made from. A file that is damaged, of another version or
+ * cannot be written is as good as none. */
 #include "match/rules.h"
 
 #include "base/alloc.h"
@@ -34,7 +35,9 @@ static uint64_t cache_key(const struct fr_library *lib)
 {
     uint64_t key = mix(0, fr_sv_z(hs_version()));
     for (uint32_t i = 0; i < lib->n_signals; i++) {
-        key = mix(key, fr_sv_z(lib->signals[i].regex)); /* the index counts too: patterns are numbered by it */
+        key = mix(
+            key,
+            fr_sv_z(lib->signals[i].regex)); /* the index counts too: patterns are numbered by it */
     }
     return key;
 }
@@ -65,7 +68,8 @@ static bool write_all(int fd, const void *from, size_t n)
 
 static uint64_t sum_of(const struct fr_rules *r)
 {
-    uint64_t sum = mix(0, (fr_sv){(const char *)r->group_of, r->library->n_signals * sizeof r->group_of[0]});
+    uint64_t sum =
+        mix(0, (fr_sv){(const char *)r->group_of, r->library->n_signals * sizeof r->group_of[0]});
     sum = mix(sum, (fr_sv){(const char *)r->groups, r->n_groups * sizeof r->groups[0]});
     return mix(sum, (fr_sv){(const char *)r->databases, r->databases_size});
 }
@@ -87,14 +91,17 @@ static bool is_whole(const struct fr_rules *r)
 }
 
 /* The body after a good header, into *r. */
-static bool read_body(int fd, const struct cache_header *head, struct fr_arena *arena, struct fr_rules *r)
+static bool read_body(int fd, const struct cache_header *head, struct fr_arena *arena,
+                      struct fr_rules *r)
 {
     const size_t n_signals = r->library->n_signals;
     uint16_t *group_of = FR_NEW_N(arena, uint16_t, n_signals + 1);
     struct fr_group *groups = FR_NEW_N(arena, struct fr_group, head->groups + 1);
     char *bytes = fr_arena_alloc(arena, head->size + 1);
-    if (group_of == NULL || groups == NULL || bytes == NULL || !read_all(fd, group_of, n_signals * sizeof group_of[0]) ||
-        !read_all(fd, groups, head->groups * sizeof groups[0]) || !read_all(fd, bytes, head->size)) {
+    if (group_of == NULL || groups == NULL || bytes == NULL ||
+        !read_all(fd, group_of, n_signals * sizeof group_of[0]) ||
+        !read_all(fd, groups, head->groups * sizeof groups[0]) ||
+        !read_all(fd, bytes, head->size)) {
         return false;
     }
     r->group_of = group_of;
@@ -111,9 +118,10 @@ static bool cache_read(const char *path, uint64_t key, struct fr_arena *arena, s
     struct fr_rules found = *r;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     const bool good = fd >= 0 && read_all(fd, &head, sizeof head) &&
-                      memcmp(head.magic, magic, sizeof magic) == 0 && head.key == key && head.size <= CACHE_MAX &&
-                      head.groups <= r->library->n_signals && read_body(fd, &head, arena, &found) &&
-                      sum_of(&found) == head.sum && is_whole(&found);
+                      memcmp(head.magic, magic, sizeof magic) == 0 && head.key == key &&
+                      head.size <= CACHE_MAX && head.groups <= r->library->n_signals &&
+                      read_body(fd, &head, arena, &found) && sum_of(&found) == head.sum &&
+                      is_whole(&found);
     if (fd >= 0) {
         close(fd);
     }
@@ -124,17 +132,22 @@ static bool cache_read(const char *path, uint64_t key, struct fr_arena *arena, s
 }
 
 /* Written beside and renamed, so that a reader sees a whole file or none. */
-static void cache_write(const char *path, uint64_t key, const struct fr_rules *r, struct fr_arena *arena)
+static void cache_write(const char *path, uint64_t key, const struct fr_rules *r,
+                        struct fr_arena *arena)
 {
     const size_t n_signals = r->library->n_signals;
-    struct cache_header head = {.key = key, .sum = sum_of(r), .groups = r->n_groups, .size = r->databases_size};
+    struct cache_header head = {
+        .key = key, .sum = sum_of(r), .groups = r->n_groups, .size = r->databases_size};
     memcpy(head.magic, magic, sizeof magic);
     const fr_sv part = fr_arena_printf(arena, "%s.%ld", path, (long)getpid());
-    const int fd = part.p == NULL ? -1 : open(part.p, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const int fd = part.p == NULL
+                       ? -1
+                       : open(part.p, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
         return;
     }
-    const bool good = write_all(fd, &head, sizeof head) && write_all(fd, r->group_of, n_signals * sizeof r->group_of[0]) &&
+    const bool good = write_all(fd, &head, sizeof head) &&
+                      write_all(fd, r->group_of, n_signals * sizeof r->group_of[0]) &&
                       write_all(fd, r->groups, r->n_groups * sizeof r->groups[0]) &&
                       write_all(fd, r->databases, r->databases_size);
     if (close(fd) != 0 || !good || rename(part.p, path) != 0) {
@@ -142,7 +155,8 @@ static void cache_write(const char *path, uint64_t key, const struct fr_rules *r
     }
 }
 
-static int get_regexes(const char *cache_dir, struct fr_arena *arena, struct fr_rules *r, struct fr_err *err)
+static int get_regexes(const char *cache_dir, struct fr_arena *arena, struct fr_rules *r,
+                       struct fr_err *err)
 {
     const uint64_t key = cache_key(r->library);
     fr_sv path = FR_SV_NONE;
@@ -159,8 +173,8 @@ static int get_regexes(const char *cache_dir, struct fr_arena *arena, struct fr_
     return rc;
 }
 
-int fr_rules_compile(const struct fr_library *lib, struct fr_hooks hooks, const char *cache_dir, struct fr_rules **ret,
-                     struct fr_err *err)
+int fr_rules_compile(const struct fr_library *lib, struct fr_hooks hooks, const char *cache_dir,
+                     struct fr_rules **ret, struct fr_err *err)
 {
     struct fr_arena arena = FR_ARENA_INIT(0);
     struct fr_arena *own = FR_NEW(&arena, struct fr_arena);
@@ -168,7 +182,9 @@ int fr_rules_compile(const struct fr_library *lib, struct fr_hooks hooks, const 
     struct fr_rules_state *state = FR_NEW(&arena, struct fr_rules_state);
     struct fr_rules built = {0};
     void **unpacked = FR_NEW_N(&arena, void *, lib->n_signals / FR_GROUP_SIZE + 2);
-    int rc = own == NULL || r == NULL || state == NULL || unpacked == NULL ? fr_err_set(err, FR_NOMEM, "out of memory") : 0;
+    int rc = own == NULL || r == NULL || state == NULL || unpacked == NULL
+                 ? fr_err_set(err, FR_NOMEM, "out of memory")
+                 : 0;
     rc = rc < 0 ? rc : fr_rules_build(lib, hooks, &arena, &built, err);
     rc = rc < 0 ? rc : get_regexes(cache_dir, &arena, &built, err);
     if (rc < 0) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A failure file of any bytes: parsed, linted and rendered. What leaves for a terminal holds no control characters. */
+/* A failure file of any bytes: parsed, linted and rendered. What leaves for a terminal holds no
+ * control characters. */
 #include "base/utf8.h"
 #include "failure/lint.h"
 #include "failure/render.h"
@@ -27,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fr_arena arena = FR_ARENA_INIT(64u << 20);
     struct fr_complain complain = {0};
     struct fr_parsed p = {0};
-    const int rc = fr_failure_parse((fr_sv){(const char *)data, size}, "memory/x.md", &arena, &complain, &p);
+    const int rc =
+        fr_failure_parse((fr_sv){(const char *)data, size}, "memory/x.md", &arena, &complain, &p);
     if (rc == -FR_SYNTAX && complain.errors == 0) {
         abort(); /* an error nobody can see */
     }

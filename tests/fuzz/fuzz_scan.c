@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes: the same hits from every engine and for chunks cut after any newline; captures of whatever fires. The first
- * byte says where chunks are cut and which lines ask for all that follow. */
+/* Any bytes: the same hits from every engine and for chunks cut after any newline; captures of
+ * whatever fires. The first byte says where chunks are cut and which lines ask for all that follow.
+ */
 #include "match/scan.h"
 
 #include <stdlib.h>
@@ -14,7 +15,8 @@ struct sum {
 static int add(void *ctx, const struct fr_hit *hit)
 {
     struct sum *sum = ctx;
-    const uint64_t parts[] = {hit->offset, hit->lineno, hit->line.n, hit->facts, hit->metrics, hit->traces,
+    const uint64_t parts[] = {hit->offset,    hit->lineno,   hit->line.n,
+                              hit->facts,     hit->metrics,  hit->traces,
                               hit->n_signals, hit->in_every, fr_sv_hash(hit->line)};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         sum->hash = (sum->hash ^ parts[i]) * 0x100000001b3ull;
@@ -31,7 +33,8 @@ static int add(void *ctx, const struct fr_hit *hit)
     return (hit->lineno & (sum->pattern & 7)) == 1 ? FR_SCAN_EVERY : FR_SCAN_HITS;
 }
 
-static struct sum scan(const struct fr_rules *rules, enum fr_scan_engine engine, fr_sv text, uint8_t pattern, bool cut)
+static struct sum scan(const struct fr_rules *rules, enum fr_scan_engine engine, fr_sv text,
+                       uint8_t pattern, bool cut)
 {
     struct sum sum = {.pattern = pattern};
     uint64_t line = 1;
@@ -42,7 +45,9 @@ static struct sum scan(const struct fr_rules *rules, enum fr_scan_engine engine,
     for (size_t at = 0; at < text.n && mode >= 0;) {
         const size_t least = cut ? (size_t)pattern * 7 % 300 : text.n;
         const char *from = text.p + at, *end = text.p + text.n;
-        const char *nl = (size_t)(end - from) > least ? memchr(from + least, '\n', (size_t)(end - from) - least) : NULL;
+        const char *nl = (size_t)(end - from) > least
+                             ? memchr(from + least, '\n', (size_t)(end - from) - least)
+                             : NULL;
         const size_t n = nl != NULL ? (size_t)(nl + 1 - from) : (size_t)(end - from);
         uint64_t newlines = 0;
         mode = fr_scan(sum.s, (fr_sv){from, n}, at, line, mode, add, &sum, &newlines);

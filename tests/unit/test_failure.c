@@ -45,7 +45,8 @@ static const char page[] =
     "refs: [https://example.org/boiler]\n"
     "---\n"
     "## Quick answer\n\nNo water. Use `fill`.\n\n## What this failure is\n\nIt is **dry**.\n\n"
-    "## Why it happens\n\n- nobody looked\n- the float sticks, and then a rather long line follows that has to be wrapped\n\n"
+    "## Why it happens\n\n- nobody looked\n- the float sticks, and then a rather long line follows "
+    "that has to be wrapped\n\n"
     "## Symptoms\n\n| symptom | why |\n|---|---|\n| steam | heat |\n";
 
 struct heard {
@@ -53,7 +54,8 @@ struct heard {
     uint32_t line;
 };
 
-static void hear(void *ctx, enum fr_complaint level, const char *path, uint32_t line, const char *text)
+static void hear(void *ctx, enum fr_complaint level, const char *path, uint32_t line,
+                 const char *text)
 {
     struct heard *h = ctx;
     (void)path;
@@ -77,7 +79,8 @@ static void bad(const char *from, const char *to, const char *what, uint32_t lin
         return;
     }
     snprintf(text, sizeof text, "%.*s%s%s", (int)(at - page), page, to, at + strlen(from));
-    T_EQ_INT(fr_failure_parse(fr_sv_z(text), "memory/boiler-empty.md", &arena, &complain, &parsed), -FR_SYNTAX);
+    T_EQ_INT(fr_failure_parse(fr_sv_z(text), "memory/boiler-empty.md", &arena, &complain, &parsed),
+             -FR_SYNTAX);
     if (strstr(heard.text, what) == NULL) {
         T_FAIL("'%s' -> '%s': got '%s'", from, to, heard.text);
     }
@@ -122,7 +125,8 @@ T_TEST(mistakes_are_named_with_their_line)
     bad("weight: 70", "weight: 700", "number from 0 to 100", 10);
     bad("'boiler is dry', ", "'dry', ", "5 to 240 bytes", 15);
     bad("    role: cause\n", "", "needs a 'role'", 13);
-    bad("    literal: ['boiler is dry', \"kettle is dry\"]\n", "", "either 'literal' or 'metric'", 13);
+    bad("    literal: ['boiler is dry', \"kettle is dry\"]\n", "", "either 'literal' or 'metric'",
+        13);
     bad("name: loss", "name: lost", "unknown metric", 24);
     bad("is: plateau", "is: plato", "unknown finding", 24);
     bad("id: flat", "id: dry", "two signals", 22);
@@ -141,7 +145,8 @@ T_TEST(any_prefix_of_a_page_is_an_error_not_a_crash)
         struct fr_arena arena = FR_ARENA_INIT(0);
         struct fr_complain complain = {0};
         struct fr_parsed p;
-        const int rc = fr_failure_parse((fr_sv){page, n}, "memory/boiler-empty.md", &arena, &complain, &p);
+        const int rc =
+            fr_failure_parse((fr_sv){page, n}, "memory/boiler-empty.md", &arena, &complain, &p);
         T_OK(rc == 0 || (rc == -FR_SYNTAX && complain.errors > 0));
         fr_arena_release(&arena);
     }
@@ -235,7 +240,8 @@ T_TEST(a_page_is_rendered)
     T_OK(fr_sv_has(text, FR_SV("\nNo water. Use `fill`.\n\nFIX\n  first:     fill it\n")));
     T_OK(fr_sv_has(text, FR_SV("\n  $ ls\n  must not show: boiler is dry\n")));
     T_OK(fr_sv_has(text, FR_SV("\nSYMPTOMS\n  symptom  why\n  steam    heat\n")));
-    T_OK(fr_sv_has(text, FR_SV("\n  - the float sticks, and then a rather long line follows\n    that has to be wrapped\n")));
+    T_OK(fr_sv_has(text, FR_SV("\n  - the float sticks, and then a rather long line follows\n    "
+                               "that has to be wrapped\n")));
     T_OK(fr_sv_find(text, FR_SV("QUICK ANSWER")) == FR_NPOS);
     T_OK(memchr(text.p, 0x1b, text.n) == NULL);
     FR_AUTO(fr_buf) color = FR_BUF_INIT(0);
@@ -252,19 +258,22 @@ T_TEST(every_builtin_page_renders_at_any_width)
     const struct fr_library *lib = fr_library_builtin();
     for (uint32_t i = 0; i < lib->n_failures; i++) {
         FR_AUTO(fr_buf) out = FR_BUF_INIT(1u << 20);
-        fr_page_text(lib, &lib->failures[i], &(struct fr_page_options){.width = (int)(i % 150), .color = i % 2}, &out);
+        fr_page_text(lib, &lib->failures[i],
+                     &(struct fr_page_options){.width = (int)(i % 150), .color = i % 2}, &out);
         T_OK(fr_buf_ok(&out) && out.n > 200);
     }
 }
 
 /* ---- lint ---- */
 
-static void print(void *ctx, enum fr_complaint level, const char *path, uint32_t line, const char *text)
+static void print(void *ctx, enum fr_complaint level, const char *path, uint32_t line,
+                  const char *text)
 {
     (void)ctx;
     (void)line;
     if (level == FR_COMPLAINT_ERROR || getenv("FR_LINT_WARNINGS") != NULL) {
-        fprintf(stderr, "%s: %s: %s\n", path, level == FR_COMPLAINT_ERROR ? "error" : "warning", text);
+        fprintf(stderr, "%s: %s: %s\n", path, level == FR_COMPLAINT_ERROR ? "error" : "warning",
+                text);
     }
 }
 
@@ -301,7 +310,8 @@ static void lint_says(const char *from, const char *to, const char *what)
     struct fr_failure both[2] = {p[0].failure, p[0].failure};
     both[0].explains = both[0].related; /* empty unless the test says so */
     both[1].id = "boiler-other";
-    const struct fr_library lib = {both, strstr(what, "word for word") != NULL ? 2 : 1, p[0].signals, 2};
+    const struct fr_library lib = {both, strstr(what, "word for word") != NULL ? 2 : 1,
+                                   p[0].signals, 2};
     T_EQ_INT(fr_library_lint(&lib, NULL, NULL, NULL, &complain), 0);
     if (strstr(heard.text, what) == NULL || (what[0] == '\0' && heard.text[0] != '\0')) {
         T_FAIL("'%s' -> '%s': got '%s'", from, to, heard.text);
@@ -325,7 +335,8 @@ T_TEST(lint_rules)
     lint_says("    no: ['loss 2']\n", "", "one 'no' sample");
     lint_says("| symptom | why |\n|---|---|\n| steam | heat |", "none", "needs a table");
     lint_says("title: 'Boiler ran empty'", "title: 'Boiler ran empty.'", "ends with a dot");
-    lint_says("It is **dry**.", "It is so dry that this line is long enough to be compared.", "word for word");
+    lint_says("It is **dry**.", "It is so dry that this line is long enough to be compared.",
+              "word for word");
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every gate against the portable one, place by place. The AVX-512 gate runs here on any x86-64: its own file is compiled
- * over plain C stand-ins for the intrinsics it uses, because most machines that build this have no AVX-512. */
+/* Every gate against the portable one, place by place. The AVX-512 gate runs here on any x86-64:
+ * its own file is compiled over plain C stand-ins for the intrinsics it uses, because most machines
+ * that build this have no AVX-512. */
 #include "match/rules.h"
 #include "support/t.h"
 
@@ -27,11 +28,11 @@ static struct wide set_lane(struct wide v, int i, uint32_t x)
     return v;
 }
 
-#define EACH_LANE(expr)                        \
-    struct wide r = {{0}};                     \
-    for (int i = 0; i < 16; i++) {             \
-        r = set_lane(r, i, (uint32_t)(expr));  \
-    }                                          \
+#define EACH_LANE(expr)                       \
+    struct wide r = {{0}};                    \
+    for (int i = 0; i < 16; i++) {            \
+        r = set_lane(r, i, (uint32_t)(expr)); \
+    }                                         \
     return r
 
 static struct wide _mm512_loadu_si512(const void *p)
@@ -146,18 +147,23 @@ static struct all run_gate(fr_gate_fn fn, const struct fr_gate *g, const uint8_t
     return a;
 }
 
-static void compare(fr_gate_fn fn, const char *name, const struct fr_gate *g, const uint8_t *p, size_t n)
+static void compare(fr_gate_fn fn, const char *name, const struct fr_gate *g, const uint8_t *p,
+                    size_t n)
 {
-    struct all want = {malloc((n / 4 + 2) * sizeof(struct fr_cand)), 0, 0}; /* the definition, place by place */
+    struct all want = {malloc((n / 4 + 2) * sizeof(struct fr_cand)), 0,
+                       0}; /* the definition, place by place */
     for (size_t i = 0; i < n; i++) {
-        if (i % FR_GATE_STRIDE == 0 && fr_gate_has(g, fr_key_at(p, n, i), i + 4 < n ? p[i + 4] : 0)) {
+        if (i % FR_GATE_STRIDE == 0 &&
+            fr_gate_has(g, fr_key_at(p, n, i), i + 4 < n ? p[i + 4] : 0)) {
             want.v[want.n++] = (struct fr_cand){(uint32_t)i, want.lines};
         }
         want.lines += p[i] == '\n';
     }
     const struct all got = run_gate(fn, g, p, n);
-    if (got.n != want.n || got.lines != want.lines || memcmp(got.v, want.v, got.n * sizeof got.v[0]) != 0) {
-        T_FAIL("%s, %zu bytes: %u places and %u lines, want %u and %u", name, n, got.n, got.lines, want.n, want.lines);
+    if (got.n != want.n || got.lines != want.lines ||
+        memcmp(got.v, want.v, got.n * sizeof got.v[0]) != 0) {
+        T_FAIL("%s, %zu bytes: %u places and %u lines, want %u and %u", name, n, got.n, got.lines,
+               want.n, want.lines);
     }
     free(want.v);
     free(got.v);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The matcher against a naive one: every literal searched in every line, every regex tried by PCRE2. */
+/* The matcher against a naive one: every literal searched in every line, every regex tried by
+ * PCRE2. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "base/alloc.h"
 #include "base/vec.h"
@@ -23,13 +24,20 @@ static uint32_t roll(uint32_t below)
     return (uint32_t)((seed >> 11) % below);
 }
 
-/* ---- rules under test: the built-in library with hooks of our own, some of them very common ---- */
+/* ---- rules under test: the built-in library with hooks of our own, some very common ---- */
 
 static const struct fr_hook hook_rows[] = {
-    {"'loss':", FR_HOOK_METRIC, 3}, {"lm loss", FR_HOOK_METRIC, 4}, {"loss ", FR_HOOK_METRIC, 5},
-    {"a step", FR_HOOK_METRIC, 63},  {"Signal 15", FR_HOOK_FACT, 0}, {"exitcode", FR_HOOK_FACT, 17},
-    {"tcode", FR_HOOK_FACT, 17},    {" gpu ", FR_HOOK_FACT, 2},     {"Traceback (most recent call last)", FR_HOOK_TRACE, 0},
-    {"Fatal Python error", FR_HOOK_TRACE, 1}, {"\xc3\xa9\x74\xc3\xa9", FR_HOOK_FACT, 9},
+    {"'loss':", FR_HOOK_METRIC, 3},
+    {"lm loss", FR_HOOK_METRIC, 4},
+    {"loss ", FR_HOOK_METRIC, 5},
+    {"a step", FR_HOOK_METRIC, 63},
+    {"Signal 15", FR_HOOK_FACT, 0},
+    {"exitcode", FR_HOOK_FACT, 17},
+    {"tcode", FR_HOOK_FACT, 17},
+    {" gpu ", FR_HOOK_FACT, 2},
+    {"Traceback (most recent call last)", FR_HOOK_TRACE, 0},
+    {"Fatal Python error", FR_HOOK_TRACE, 1},
+    {"\xc3\xa9\x74\xc3\xa9", FR_HOOK_FACT, 9},
 };
 static const struct fr_hooks hooks = {hook_rows, sizeof hook_rows / sizeof hook_rows[0]};
 
@@ -68,10 +76,36 @@ static void addz(struct text *t, const char *z)
 
 static void add_ordinary(struct text *t)
 {
-    static const char *const words[] = {
-        "step", " loss", ": 2.31", " lr 1e-4", "\r", "Epoch 3", " gpu ", "\x1b[32mINFO\x1b[0m", " of ", "\t", "error",
-        " tokens/s", "[rank3]: ", "2024-03-05 12:00:00,123 ", "CUDA", " NCCL", "failed", "\xc3\xa9t\xc3\xa9", "|####  | 42%", "a ste", "p",
-        "torch/", "RuntimeErro", "r", "Xid", "exit", "code", "\xff\xfe", "'loss': nan", "lm los"};
+    static const char *const words[] = {"step",
+                                        " loss",
+                                        ": 2.31",
+                                        " lr 1e-4",
+                                        "\r",
+                                        "Epoch 3",
+                                        " gpu ",
+                                        "\x1b[32mINFO\x1b[0m",
+                                        " of ",
+                                        "\t",
+                                        "error",
+                                        " tokens/s",
+                                        "[rank3]: ",
+                                        "2024-03-05 12:00:00,123 ",
+                                        "CUDA",
+                                        " NCCL",
+                                        "failed",
+                                        "\xc3\xa9t\xc3\xa9",
+                                        "|####  | 42%",
+                                        "a ste",
+                                        "p",
+                                        "torch/",
+                                        "RuntimeErro",
+                                        "r",
+                                        "Xid",
+                                        "exit",
+                                        "code",
+                                        "\xff\xfe",
+                                        "'loss': nan",
+                                        "lm los"};
     for (uint32_t n = roll(14); n > 0; n--) {
         addz(t, words[roll(sizeof words / sizeof words[0])]);
     }
@@ -140,7 +174,8 @@ struct seen {
 };
 typedef FR_VEC(struct seen) seen_list;
 
-/* From every line on that ends in a number divisible by 7 all lines are wanted, until one divisible by 5. */
+/* From every line on that ends in a number divisible by 7 all lines are wanted, until one divisible
+ * by 5. */
 static int next_mode(uint64_t lineno, int mode)
 {
     return lineno % 7 == 0 ? FR_SCAN_EVERY : lineno % 5 == 0 ? FR_SCAN_HITS : mode;
@@ -156,8 +191,8 @@ static int collect(void *ctx, const struct fr_hit *hit)
 {
     struct collector *c = ctx;
     struct seen *s = FR_PUSH(&c->list);
-    *s = (struct seen){hit->offset, hit->lineno, hit->facts, hit->metrics, hit->traces, hit->line.n, hit->n_signals,
-                       {0}, hit->in_every};
+    *s = (struct seen){hit->offset, hit->lineno,    hit->facts, hit->metrics, hit->traces,
+                       hit->line.n, hit->n_signals, {0},        hit->in_every};
     memcpy(s->signals, hit->signals, hit->n_signals * sizeof hit->signals[0]);
     if (c->toggles) {
         c->mode = next_mode(hit->lineno, c->mode);
@@ -179,7 +214,8 @@ static bool naive_regex(uint32_t signal, fr_sv line)
         match = match != NULL ? match : pcre2_match_data_create(1, NULL);
         T_OK(codes[signal] != NULL);
     }
-    return codes[signal] != NULL && pcre2_match(codes[signal], (PCRE2_SPTR)line.p, line.n, 0, 0, match, NULL) >= 0;
+    return codes[signal] != NULL &&
+           pcre2_match(codes[signal], (PCRE2_SPTR)line.p, line.n, 0, 0, match, NULL) >= 0;
 }
 
 static bool naive_signal(uint32_t i, fr_sv line)
@@ -237,8 +273,10 @@ static void naive(const struct text *t, bool toggles, seen_list *ret)
     }
 }
 
-/* Scans in chunks cut after random newlines, each in a block of exactly its size, so that a read past it is seen. */
-static void scan_in_chunks(struct fr_scanner *s, const struct text *t, uint32_t size, struct collector *c)
+/* Scans in chunks cut after random newlines, each in a block of exactly its size, so that a read
+ * past it is seen. */
+static void scan_in_chunks(struct fr_scanner *s, const struct text *t, uint32_t size,
+                           struct collector *c)
 {
     uint64_t lineno = 1;
     int mode = FR_SCAN_HITS;
@@ -262,24 +300,29 @@ static void scan_in_chunks(struct fr_scanner *s, const struct text *t, uint32_t 
     }
 }
 
-static void compare(const seen_list *got, const seen_list *want, const struct text *t, const char *what, uint32_t size)
+static void compare(const seen_list *got, const seen_list *want, const struct text *t,
+                    const char *what, uint32_t size)
 {
     T_EQ_INT(got->n, want->n);
     for (uint32_t i = 0; i < got->n && i < want->n; i++) {
         const struct seen *g = &got->v[i], *w = &want->v[i];
-        const bool same = g->offset == w->offset && g->lineno == w->lineno && g->n == w->n && g->facts == w->facts &&
-                          g->metrics == w->metrics && g->traces == w->traces && g->in_every == w->in_every &&
+        const bool same = g->offset == w->offset && g->lineno == w->lineno && g->n == w->n &&
+                          g->facts == w->facts && g->metrics == w->metrics &&
+                          g->traces == w->traces && g->in_every == w->in_every &&
                           g->n_signals == w->n_signals &&
                           memcmp(g->signals, w->signals, g->n_signals * sizeof g->signals[0]) == 0;
         if (!same) {
-            T_FAIL("%s, chunks of %u: hit %u: line %llu/%llu, %u/%u signals, facts %llx/%llx, metrics %llx/%llx\n  %.*s",
-                   what, size, i, (unsigned long long)g->lineno, (unsigned long long)w->lineno, g->n_signals,
-                   w->n_signals, (unsigned long long)g->facts, (unsigned long long)w->facts,
-                   (unsigned long long)g->metrics, (unsigned long long)w->metrics, (int)(g->n < 400 ? g->n : 400),
+            T_FAIL("%s, chunks of %u: hit %u: line %llu/%llu, %u/%u signals, facts %llx/%llx, "
+                   "metrics %llx/%llx\n  %.*s",
+                   what, size, i, (unsigned long long)g->lineno, (unsigned long long)w->lineno,
+                   g->n_signals, w->n_signals, (unsigned long long)g->facts,
+                   (unsigned long long)w->facts, (unsigned long long)g->metrics,
+                   (unsigned long long)w->metrics, (int)(g->n < 400 ? g->n : 400),
                    t->p + g->offset);
             for (uint16_t k = 0; k < g->n_signals || k < w->n_signals; k++) {
                 const struct fr_signal *signals = fr_library_builtin()->signals;
-                fprintf(stderr, "  got %s, want %s\n", k < g->n_signals ? signals[g->signals[k]].id : "-",
+                fprintf(stderr, "  got %s, want %s\n",
+                        k < g->n_signals ? signals[g->signals[k]].id : "-",
                         k < w->n_signals ? signals[w->signals[k]].id : "-");
             }
             return;
@@ -415,7 +458,12 @@ static struct fr_library two_signals(void)
     failure = *fr_library_builtin()->failures;
     failure.first_signal = 0;
     failure.n_signals = 2;
-    signals[0] = (struct fr_signal){.id = "a", .literals = literals, .regex = "boiler \\d", .metric = -1, .yes = none, .no = none};
+    signals[0] = (struct fr_signal){.id = "a",
+                                    .literals = literals,
+                                    .regex = "boiler \\d",
+                                    .metric = -1,
+                                    .yes = none,
+                                    .no = none};
     signals[1] = signals[0];
     signals[1].regex = "(?i)DRY boiler";
     return (struct fr_library){&failure, 1, signals, 2};
