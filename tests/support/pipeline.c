@@ -114,7 +114,9 @@ static void corpus_group(struct corpus *c, const char *dir, bool folders, bool f
     for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
         char path[1024];
         struct stat st;
-        snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
+        if (snprintf(path, sizeof path, "%s/%s", dir, e->d_name) >= (int)sizeof path) {
+            continue;
+        }
         if (!is_about_cases(e->d_name) && stat(path, &st) == 0 && (S_ISDIR(st.st_mode) ? folders : files)) {
             corpus_add(c, path);
         }
