@@ -144,9 +144,9 @@ T_TEST(one_machine_per_file)
         pipeline_open(&p, &dir, 1, NULL, FR_ENGINE_AUTO);
         for (uint32_t k = p.n; k-- > 0;) {
             struct fr_evidence_set one = {0};
-            uint32_t first = 0;
+            uint32_t first = 0, other = p.n - 1 - k; /* the other way round */
             char path[1200];
-            pipeline_collect(&p, &k, 1, &whole);
+            pipeline_collect(&p, &other, 1, &whole);
             snprintf(path, sizeof path, "%.*s", FR_SV_ARG(fr_input_unit(p.input, k)->path));
             const char *name = path;
             pipeline_open(&single, &name, 1, NULL, FR_ENGINE_AUTO);
