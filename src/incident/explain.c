@@ -132,6 +132,19 @@ static void set_evidence(struct fr_case *c, const struct fr_cand *k, struct fr_r
     }
 }
 
+/* Law 3: what is known by silence began when the others began to wait, not when they had waited long enough to say so. */
+static struct fr_when silent_since(const struct fr_case *c, struct fr_when said)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        bool waits = o->attempt == c->attempt && o->e->fact == FR_FACT_TIMEOUT && o->began != FR_TIME_NONE;
+        if (waits && said.basis == FR_TIME_BASIS_WALL && o->began < said.ns) {
+            said = (struct fr_when){o->began, o->slack, FR_TIME_BASIS_WALL};
+        }
+    }
+    return said;
+}
+
 static void set_initiator(struct fr_case *c, const struct fr_cand *k, struct fr_report *r, struct fr_incident *in)
 {
     struct fr_initiator *it = &in->initiator;
@@ -152,7 +165,9 @@ static void set_initiator(struct fr_case *c, const struct fr_cand *k, struct fr_
     }
     it->node = dup(r, node);
     it->when = in->evidence.n != 0 ? in->evidence.v[0].when : FR_WHEN_NONE;
-    if (k->began != FR_TIME_NONE) {
+    if (k->silent) {
+        it->when = silent_since(c, it->when);
+    } else if (k->began != FR_TIME_NONE) {
         it->when = (struct fr_when){k->began, k->slack, FR_TIME_BASIS_WALL};
     }
 }

@@ -147,10 +147,24 @@ static void fill_input(struct fr_case *c, struct fr_report *r)
     }
 }
 
-/* Teardown alone (or nothing but an exit number) is no diagnosis: the report says so and what to collect. */
-static void set_verdict(struct fr_report *r)
+/* One byte of text, at least: a file of NULs is no log of a healthy run. */
+static bool has_text(const struct fr_evidence_set *set)
 {
-    r->verdict = r->incidents.n != 0 || r->input.lines == 0 ? FR_VERDICT_INCONCLUSIVE : FR_VERDICT_HEALTHY;
+    for (uint32_t i = 0; i < set->sources.n; i++) {
+        const fr_sv s = set->sources.v[i]->last_text;
+        for (size_t k = 0; k < s.n; k++) {
+            if ((unsigned char)s.p[k] > ' ') {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Teardown alone (or nothing but an exit number) is no diagnosis: the report says so and what to collect. */
+static void set_verdict(const struct fr_evidence_set *set, struct fr_report *r)
+{
+    r->verdict = r->incidents.n != 0 || !has_text(set) ? FR_VERDICT_INCONCLUSIVE : FR_VERDICT_HEALTHY;
     for (uint32_t i = 0; i < r->incidents.n; i++) {
         if (!fr_sv_eq(r->incidents.v[i].cls, FR_SV("inconclusive"))) {
             r->verdict = FR_VERDICT_FAILURE;
@@ -173,7 +187,7 @@ int fr_incident_decide(const struct fr_evidence_set *set, const struct fr_librar
     if (rc == 0 && !c.nomem) {
         fill_input(&c, ret);
         count_recurrences(ret);
-        set_verdict(ret);
+        set_verdict(set, ret);
         fr_explain_lanes(&c, ret);
         fr_explain_checked(&c, ret);
     }

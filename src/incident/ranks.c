@@ -118,6 +118,13 @@ static void set_counters(struct fr_rank *r, const struct fr_event *e)
     }
 }
 
+/* The request of another rank for a dump reaches the rank that everybody waits for, too: it is no complaint of its own. */
+static bool is_hearsay(const struct fr_case *c, const struct fr_obs *o)
+{
+    return o->failure >= 0 && strcmp(c->lib->failures[o->failure].id, "nccl-flight-recorder-signal") == 0 &&
+           !fr_sv_has(o->e->text, FR_SV("from this local rank"));
+}
+
 static void set_facts(struct fr_case *c, const struct fr_obs *o)
 {
     const struct fr_event *e = o->e;
@@ -131,7 +138,7 @@ static void set_facts(struct fr_case *c, const struct fr_obs *o)
     }
     by->node = by->node < 0 ? o->node : by->node;
     bool victim = o->meaning == FR_MEANS_SYMPTOM || e->fact == FR_FACT_TIMEOUT || e->fact == FR_FACT_PEER_LOST;
-    if (victim && by->symptom == NULL && !o->recovered) {
+    if (victim && by->symptom == NULL && !o->recovered && !is_hearsay(c, o)) {
         by->symptom = o;
     }
     if (e->fact == FR_FACT_TIMEOUT && by->timeout == NULL) {

@@ -170,6 +170,19 @@ static int64_t last_sign(const struct fr_case *c, const struct fr_rank *r, bool 
     return w->basis == FR_TIME_BASIS_NONE || w->basis == FR_TIME_BASIS_BOOT ? FR_TIME_NONE : w->ns;
 }
 
+/* Three reports: logs that print every tenth step differ by ten where they differ by one report. */
+static int64_t three_reports(const struct fr_case *c, const struct fr_rank *r)
+{
+    const struct fr_source_evidence *s = c->set->sources.v[r->src];
+    int64_t stride = 1;
+    for (uint32_t i = 0; i < s->metrics.n; i++) {
+        const struct fr_metric_summary *m = &s->metrics.v[i];
+        int64_t each = m->points > 1 && m->first_step >= 0 ? (m->last_step - m->first_step) / (m->points - 1) : 1;
+        stride = each > stride ? each : stride;
+    }
+    return 3 * stride;
+}
+
 /* Nobody complained. One rank's own log ends long before all others' (in steps, or in time by far more than they differ among
  * themselves): it stopped, and the others may not even have noticed yet. */
 static const struct fr_rank *ended_early(const struct fr_case *c, bool steps, int64_t *ret_gap)
@@ -192,7 +205,7 @@ static const struct fr_rank *ended_early(const struct fr_case *c, bool steps, in
             second = at;
         }
     }
-    int64_t least = steps ? 3 : 120 * FR_NS_PER_S;
+    int64_t least = steps && low != NULL ? three_reports(c, low) : 120 * FR_NS_PER_S;
     bool alone = known >= 3 && known == c->ranks.n && second != INT64_MAX && second - lowest >= least &&
                  top - second <= (second - lowest) / 3;
     *ret_gap = alone ? second - lowest : 0;

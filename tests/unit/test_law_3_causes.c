@@ -86,7 +86,7 @@ T_TEST(a_time_out_began_when_the_wait_began)
     }
     const char *clock = strchr(at, 'T') != NULL ? strchr(at, 'T') : at;
     /* 600029 ms before 10:14:30, and the fraction is another clock's */
-    LOGS_KNOWN(strcmp(clock, "T10:04:30") == 0 || strcmp(clock, "T10:04:29") == 0, "an initiator known by silence gets the time of the complaint as printed");
+    T_OK(strcmp(clock, "T10:04:30") == 0 || strcmp(clock, "T10:04:29") == 0);
     logs_end(&l);
 }
 
