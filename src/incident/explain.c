@@ -138,7 +138,8 @@ static struct fr_when silent_since(const struct fr_case *c, struct fr_when said)
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
         bool waits = o->attempt == c->attempt && o->e->fact == FR_FACT_TIMEOUT && o->began != FR_TIME_NONE;
-        if (waits && said.basis == FR_TIME_BASIS_WALL && o->began < said.ns) {
+        bool dated = said.basis != FR_TIME_BASIS_NONE && said.basis != FR_TIME_BASIS_BOOT;
+        if (waits && (!dated || o->began < said.ns)) {
             said = (struct fr_when){o->began, o->slack, FR_TIME_BASIS_WALL};
         }
     }
