@@ -99,6 +99,7 @@ static const struct fr_dialect_sample samples[] = {
      "epoch=4 loss=0.5 accuracy=0.75 eval_loss=0.625"},
     {"Epoch 2 | batch 900 | loss nan | lr 1.0e-04", "step=900 epoch=2 loss=nan lr=0.0001"},
     {"Epoch 3 loss: 0.5", "epoch=3 loss=0.5"},
+    {"Epoch 3 Training Loss: 2.25. Validation Loss: nan.", "epoch=3 loss=2.25 eval_loss=nan"},
     {"[epoch 3] train_loss=0.25 acc=0.5", "epoch=3 loss=0.25 accuracy=0.5"},
     {"loss: 0.125, acc: 0.75", "loss=0.125 accuracy=0.75"},
     {"Epoch [2/10], Step [100/600], Loss: 0.2500", "step=1300 epoch=2 loss=0.25"},

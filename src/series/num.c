@@ -38,13 +38,6 @@ unsigned fr_seek_all(const char *p, const char *e, char c, const char **ret, uns
             ret[n++] = p + __builtin_ctz(hits);
         }
     }
-    for (; e - p >= 16 && n < max; p += 16) {
-        __m128i a = _mm_loadu_si128((const __m128i *)p);
-        unsigned hits = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(a, what));
-        for (; hits != 0 && n < max; hits &= hits - 1) {
-            ret[n++] = p + __builtin_ctz(hits);
-        }
-    }
     for (; p < e && n < max; p++) {
         if (*p == c) {
             ret[n++] = p;

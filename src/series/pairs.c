@@ -43,7 +43,8 @@ bool fr_pair_value(const char **p, const char *e, double *ret)
     if (!fr_num_grouped(&q, e, &v)) {
         return false;
     }
-    if (q < e && (*q == ':' || *q == '.')) {
+    bool sentence_ends = q < e && *q == '.' && (q + 1 == e || q[1] == ' ');
+    if (q < e && (*q == ':' || *q == '.') && !sentence_ends) {
         return false; /* a clock, an address, a version */
     }
     const char *r = fr_skip_space(q, e);
