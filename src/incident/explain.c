@@ -282,16 +282,19 @@ static fr_sv fingerprint(const struct fr_case *c, const struct fr_cand *k, struc
     return fr_arena_printf(&r->arena, "%016llx", (unsigned long long)h);
 }
 
-static fr_sv why_first(struct fr_case *c, const struct fr_cand *k, struct fr_report *r, const struct fr_incident *in)
+static fr_sv why_first(const struct fr_cand *k, bool open, struct fr_report *r, const struct fr_incident *in)
 {
+    if (open) {
+        return FR_SV("something failed or was stopped, and no line says why");
+    }
     FR_AUTO(fr_buf) b = FR_BUF_INIT(2000);
     for (uint32_t i = 0; i < k->for_.n && i < 2; i++) {
         fr_buf_printf(&b, "%s%.*s", i == 0 ? "" : "; ", FR_SV_ARG(k->for_.v[i]));
     }
     if (in->collateral.n != 0) {
-        fr_buf_printf(&b, "%sthe other %u ranks seen to fail show only victims' texts", b.n != 0 ? "; " : "", in->collateral.n);
+        fr_buf_printf(&b, "%sthe other %u rank%s seen to fail show%s only victims' texts", b.n != 0 ? "; " : "", in->collateral.n,
+                      in->collateral.n == 1 ? "" : "s", in->collateral.n == 1 ? "s" : "");
     }
-    (void)c;
     return dup(r, fr_buf_sv(&b));
 }
 
@@ -318,11 +321,14 @@ int fr_explain_incident(struct fr_case *c, int32_t best, struct fr_report *r)
     }
     set_evidence(c, k, r, in);
     set_initiator(c, k, r, in);
-    set_collateral(c, k, r, in);
+    const bool open = strcmp(f->id, "inconclusive") == 0; /* whose victims they are is then as unknown as the cause */
+    if (!open) {
+        set_collateral(c, k, r, in);
+    }
     set_hypotheses(c, k, r, in);
     set_innocent(c, k, r, in);
     in->summary = fr_arena_printf(&r->arena, "%.*s failed first: %s.", FR_SV_ARG(who_text(r, in)), f->title);
-    in->why_first = why_first(c, k, r, in);
+    in->why_first = why_first(k, open, r, in);
     fr_explain_band(c, k, in);
     fr_explain_advice(c, k, in, r);
     return 0;
