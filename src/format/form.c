@@ -37,12 +37,59 @@ static inline bool same_bytes(const struct fr_form *f, fr_sv segment)
            (!f->digit_follows || fr_is_digit(segment.p[f->n]));
 }
 
+enum { CLOCK = sizeof "2026-01-31 " - 1, CLOCK_END = CLOCK + sizeof "23:59:59" - 1 };
+
+static bool two_digits(const char *p, int64_t *ret)
+{
+    unsigned ten = (unsigned)(p[0] - '0'), one = (unsigned)(p[1] - '0');
+    *ret = ten * 10 + one;
+    return ten < 10 && one < 10;
+}
+
+/* Nanoseconds since midnight of the clock at p, which goes on to e as `like` does: the same bytes but for digits. */
+static bool read_clock(const char *p, const char *e, const char *like, int64_t *ret)
+{
+    int64_t h, m, s, nanos = 0, unit = FR_NS_PER_S;
+    if (!two_digits(p, &h) || p[2] != ':' || !two_digits(p + 3, &m) || p[5] != ':' ||
+        !two_digits(p + 6, &s) || h > 23 || m > 59 || s > 60) {
+        return false;
+    }
+    p += 8;
+    like += 8;
+    if (p < e && (*p == '.' || *p == ',')) {
+        for (p++, like++; p < e && fr_is_digit(*p) && fr_is_digit(*like) && unit > 1; p++, like++) {
+            unit /= 10;
+            nanos += (*p - '0') * unit;
+        }
+    }
+    *ret = (h * 3600 + m * 60 + s) * FR_NS_PER_S + nanos;
+    return memcmp(p, like, (size_t)(e - p)) == 0;
+}
+
 static bool read_stamp(const struct fr_form *f, fr_sv segment, struct fr_when *ret)
 {
-    *ret = FR_WHEN_NONE;
-    fr_sv at = fr_sv_range(segment.p + f->stamp, segment.p + f->n);
-    return f->stamp == f->stamp_end ||
-           (fr_stamp_iso(&at, ret) && at.p == segment.p + f->stamp_end);
+    const char *p = segment.p + f->stamp, *e = segment.p + f->stamp_end;
+    int64_t since;
+    *ret = f->day;
+    if (f->has_day && memcmp(p, f->bytes + f->stamp, CLOCK) == 0 &&
+        read_clock(p + CLOCK, e, f->bytes + f->stamp + CLOCK, &since)) {
+        ret->ns += since;
+        return true;
+    }
+    fr_sv at = fr_sv_range(p, segment.p + f->n);
+    return f->stamp == f->stamp_end || (fr_stamp_iso(&at, ret) && at.p == e);
+}
+
+/* Later times of the same day need not be read in full. */
+static void learn_day(struct fr_form *f, const struct fr_when *when)
+{
+    const char *p = f->bytes + f->stamp + CLOCK, *e = f->bytes + f->stamp_end;
+    int64_t since;
+    f->day = *when;
+    f->has_day = e - p >= CLOCK_END - CLOCK && read_clock(p, e, p, &since);
+    if (f->has_day) {
+        f->day.ns -= since;
+    }
 }
 
 const struct fr_form *fr_forms_find(struct fr_forms *f, uint64_t kind, fr_sv segment,
@@ -121,6 +168,7 @@ void fr_forms_learn(struct fr_forms *f, uint64_t kind, fr_sv segment, const stru
     form.n = (uint16_t)n;
     form.digit_follows = fr_is_digit(segment.p[n]);
     memcpy(form.bytes, segment.p, n);
+    learn_day(&form, &rec->when);
     if (f->n < FR_FORMS) {
         f->v[f->n++] = form;
         return;

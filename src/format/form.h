@@ -15,7 +15,8 @@ struct fr_form {
     uint64_t kind;
     uint16_t n;                /* bytes, the time among them */
     uint16_t stamp, stamp_end; /* of the time; equal: none is printed */
-    bool digit_follows;
+    bool digit_follows, has_day;
+    struct fr_when day;        /* midnight of the time's date */
     uint32_t tag;
     struct fr_who who;
     char bytes[FR_FORM_BYTES];

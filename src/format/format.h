@@ -16,6 +16,8 @@ struct fr_peel_ctx {
 /* Splits a physical line into logical segments: at '\r', and at prefixes found anywhere that begin another writer's text ("[default1]:", "[rank3]:",
  * "[rank3]:[E", "[E " of c10d, "(Actor pid=..)"). Returns false at the end. Pieces of only white space are skipped; ANSI stays. */
 bool fr_segment_next(fr_sv *rest, fr_sv *ret_segment);
+/* Nothing from byte `from` (1 or more) on begins another segment. May say false where fr_segment_next does not cut. */
+bool fr_segment_is_whole(fr_sv line, size_t from);
 
 /* Peels every known prefix, several deep, in any order; strips ANSI (ESC and literal ^[[) into scratch when there is any. */
 void fr_peel(const struct fr_peel_ctx *ctx, fr_sv segment, struct fr_record *ret);

@@ -231,6 +231,81 @@ static size_t cut_at(fr_sv s)
     return s.n;
 }
 
+/* What begins with a bracket or a letter has a "]" behind it, an actor "pid=", a logger ":torch.".
+ * So most lines are told to be whole without looking at what might begin something. */
+enum { WHOLE, CUT, UNSURE };
+
+static int stop_at(fr_sv at)
+{
+    switch (at.p[0]) {
+    case '\r':
+        return CUT;
+    case ']':
+        return UNSURE;
+    case 'p':
+        return fr_sv_starts(at, FR_SV("pid=")) ? UNSURE : WHOLE;
+    case ':':
+        return fr_sv_starts(at, FR_SV(":torch.")) ? UNSURE : WHOLE;
+    default:
+        return WHOLE;
+    }
+}
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+/* The first byte of p[0..16) that may be a stop; 16 when there is none. Reads p[16] too. */
+static inline size_t first_stop(const char *p)
+{
+    bytes16 v, next;
+    memcpy(&v, p, sizeof v);
+    memcpy(&next, p + 1, sizeof next);
+    bytes16 hit = (bytes16)((v == '\r') | (v == ']') | ((v == 'p') & (next == 'i')) |
+                            ((v == ':') & (next == 't')));
+    uint64_t half[2];
+    memcpy(half, &hit, sizeof half);
+    if (half[0] != 0) {
+        return (size_t)__builtin_ctzll(half[0]) / 8;
+    }
+    return half[1] != 0 ? 8 + (size_t)__builtin_ctzll(half[1]) / 8 : 16;
+}
+#else
+static inline size_t first_stop(const char *p)
+{
+    (void)p;
+    return 0;
+}
+#endif
+
+static int whole_at_sight(fr_sv s, size_t i)
+{
+    int stop = WHOLE;
+    while (stop == WHOLE && s.n - i > 16) {
+        size_t k = first_stop(s.p + i);
+        i += k;
+        if (k < 16) {
+            stop = stop_at(fr_sv_skip(s, i++));
+        }
+    }
+    for (; stop == WHOLE && i < s.n; i++) {
+        stop = stop_at(fr_sv_skip(s, i));
+    }
+    return stop;
+}
+
+bool fr_segment_is_whole(fr_sv s, size_t from)
+{
+    int sight = whole_at_sight(s, from);
+    if (sight != UNSURE) {
+        return sight == WHOLE;
+    }
+    fr_sv role = own_role(s);
+    for (size_t i = next_interesting(s, from); i < s.n; i = next_interesting(s, i + 1)) {
+        if (s.p[i] == '\r' || (!is_inside(s, i) && begins_writer(fr_sv_skip(s, i), role))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool fr_segment_next(fr_sv *rest, fr_sv *ret_segment)
 {
     while (rest->n > 0) {
