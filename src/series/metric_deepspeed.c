@@ -72,11 +72,13 @@ static bool parse_timer(const char *p, const char *e, struct fr_point *ret)
 static bool parse(fr_sv text, struct fr_point *ret)
 {
     const char *e = text.p + text.n, *p;
-    if ((p = FR_SEEK(text.p, e, "/global_step=")) != NULL) {
-        return parse_timer(p, e, ret);
-    }
-    if ((p = FR_SEEK(text.p, e, "step=")) != NULL && parse_step(p, e, ret)) {
-        return true;
+    if ((p = FR_SEEK(text.p, e, "step=")) != NULL) {
+        if (parse_step(p, e, ret)) {
+            return true;
+        }
+        if ((p = FR_SEEK(text.p, e, "/global_step=")) != NULL) {
+            return parse_timer(p, e, ret);
+        }
     }
     if ((p = FR_SEEK(text.p, e, "OVERFLOW! Rank ")) != NULL &&
         FR_SEEK(p, e, "Skipping step.") != NULL) {
