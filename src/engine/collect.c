@@ -123,24 +123,41 @@ static bool is_plain(const struct fr_collector *c, const struct fr_hit *hit)
     return hit->metrics != 0 && hit->n_signals == 0 && hit->facts == 0 && hit->traces == 0 && !c->edge && !fr_tracer_open(c->tracer);
 }
 
-static bool take_known(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment)
+static void take_metrics(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment, const struct fr_who *who, uint32_t speaker,
+                         const struct fr_when *when)
+{
+    struct fr_point point;
+    bool is_point = take_point(c, hit, who, when, segment, &point);
+    fr_recorder_alive_late(&c->rec, speaker, when, segment, hit->lineno, is_point ? &point : NULL);
+}
+
+/* A line that is one segment of a known form: most of them. */
+static bool take_known_line(struct fr_collector *c, const struct fr_hit *hit)
+{
+    struct fr_when when;
+    fr_sv line = hit->line;
+    line.n -= line.n > 0 && line.p[line.n - 1] == '\r';
+    const struct fr_form *form = fr_forms_find(&c->forms, hit->metrics, line, &when);
+    if (form == NULL || !fr_segment_is_whole(line, form->n)) {
+        return false;
+    }
+    take_metrics(c, hit, line, &form->who, form->tag, &when);
+    return true;
+}
+
+static bool take_known_segment(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment)
 {
     static const struct fr_who nobody = FR_WHO_NONE;
-    const struct fr_who *who = &nobody;
     struct fr_when when = FR_WHEN_NONE;
-    struct fr_point point;
-    uint32_t speaker = c->bars;
-    if (speaker == UINT32_MAX || !fr_form_is_bar(segment)) {
-        const struct fr_form *form = fr_forms_find(&c->forms, hit->metrics, segment, &when);
-        if (form == NULL) {
-            return false;
-        }
-        who = &form->who;
-        speaker = form->tag;
+    if (c->bars != UINT32_MAX && fr_form_is_bar(segment)) {
+        take_metrics(c, hit, segment, &nobody, c->bars, &when);
+        return true;
     }
-    bool is_point = take_point(c, hit, who, &when, segment, &point);
-    fr_recorder_alive_late(&c->rec, speaker, &when, segment, hit->lineno, is_point ? &point : NULL);
-    return true;
+    const struct fr_form *form = fr_forms_find(&c->forms, hit->metrics, segment, &when);
+    if (form != NULL) {
+        take_metrics(c, hit, segment, &form->who, form->tag, &when);
+    }
+    return form != NULL;
 }
 
 /* rec: what was peeled off the segment, the long way. */
@@ -208,10 +225,13 @@ static int on_hit(void *ctx, const struct fr_hit *hit)
     struct fr_collector *c = ctx;
     fr_sv rest = hit->line, segment;
     int rc = 0;
-    fr_arena_reset(&c->scratch);
     bool blank = true, plain = is_plain(c, hit);
+    if (plain && take_known_line(c, hit)) {
+        return FR_SCAN_HITS;
+    }
+    fr_arena_reset(&c->scratch);
     while (rc >= 0 && fr_segment_next(&rest, &segment)) {
-        if (!plain || !take_known(c, hit, segment)) {
+        if (!plain || !take_known_segment(c, hit, segment)) {
             rc = on_segment(c, hit, segment, segment.n + 2 >= hit->line.n);
         }
         blank = false;
