@@ -104,8 +104,10 @@ static void note_limits(const struct fr_source_evidence *s, struct fr_report *r)
     if (s->flags & FR_SRC_TRUNCATED) {
         fr_buf_addz(&why, "only a part: it ends in the middle, cut short or changed while it was read");
     }
-    if (s->dropped_events != 0 || (s->flags & FR_SRC_LIMIT)) {
+    if (s->dropped_events != 0) {
         fr_buf_printf(&why, "%sonly a part: %u further events were counted, not kept", why.n != 0 ? "; " : "", s->dropped_events);
+    } else if (s->flags & FR_SRC_LIMIT) {
+        fr_buf_printf(&why, "%sonly a part: a limit was reached (too many speakers, or too much from one archive)", why.n != 0 ? "; " : "");
     }
     struct fr_skipped *slot = why.n == 0 ? NULL : FR_PUSH(&r->input.skipped);
     if (slot != NULL) {
