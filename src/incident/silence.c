@@ -67,7 +67,8 @@ static void accuse_silent(struct fr_case *c, const struct tally *t)
 {
     bool stalled = t->timeouts != 0;
     int32_t f = startup_class(c, c->obs.v[t->first].failure);
-    f = f >= 0 ? f : fr_case_class(c, stalled ? "rank-stalled" : "silent-exit");
+    bool finished = t->suspects == 1 && t->suspect[0]->done; /* it had fewer batches than those that wait */
+    f = f >= 0 ? f : fr_case_class(c, !stalled ? "silent-exit" : finished ? "uneven-inputs-hang" : "rank-stalled");
     struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SILENCE);
     if (k == NULL) {
         return;

@@ -35,6 +35,12 @@ T_TEST(who_does_not_complain)
                     "[rank3]:[E309 10:14:31.120501112 ProcessGroupNCCL.cpp:1682] [PG ID 0 PG GUID 0(default_pg) Rank 3] Observed flight recorder dump signal "
                     "from another rank via TCPStore.\n"}},
          .want = {"rank-stalled rank 3"}},
+        {.name = "it finished, and the others wait for one more step of it",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") STEPS TIMED_OUT("0", "10:14:30", "412")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") STEPS TIMED_OUT("1", "10:14:30", "412")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") STEPS TIMED_OUT("2", "10:14:30", "412")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") STEPS "2026-03-09 10:04:32,000 INFO [fit] training finished after 40 steps\n"}},
+         .want = {"uneven-inputs-hang rank 3"}},
     };
     LOGS_CASES(rows);
 }
