@@ -185,45 +185,56 @@ void fr_recorder_alive_late(struct fr_recorder *r, uint32_t speaker, const struc
 
 /* ---- events ---- */
 
-/* Digits to '#': the same message about another address, step or time is the same event. */
-static size_t normalise(fr_sv text, char *out, size_t cap)
+/* What makes two events equal, as 128 bits: keys of a map that are texts would take more room than the events. */
+struct content {
+    uint64_t a, b;
+};
+
+static inline void mix(struct content *c, uint64_t v)
 {
-    size_t k = 0;
+    c->a = (c->a ^ v) * 0x9e3779b97f4a7c15u;
+    c->b = (c->b + v) * 0xc2b2ae3d27d4eb4fu;
+    c->a ^= c->a >> 29;
+    c->b ^= c->b >> 31;
+}
+
+/* Digits count as one: the same message about another address, step or time is the same event. */
+static void mix_text(struct content *c, fr_sv text, bool exact)
+{
     bool in_number = false;
-    for (size_t i = 0; i < text.n && k < cap; i++) {
-        bool digit = text.p[i] >= '0' && text.p[i] <= '9';
+    for (size_t i = 0; i < text.n; i++) {
+        bool digit = !exact && text.p[i] >= '0' && text.p[i] <= '9';
         if (!digit || !in_number) {
-            out[k++] = digit ? '#' : text.p[i];
+            mix(c, digit ? '#' : (unsigned char)text.p[i]);
         }
         in_number = digit;
     }
-    return k;
 }
 
-static fr_sv content_key(const struct fr_record *rec, const uint16_t *signals, unsigned n, const struct fr_draft *d, bool in_trace,
-                         char *out, size_t cap)
+static struct content content_of(const struct fr_record *rec, const uint16_t *signals, unsigned n, const struct fr_draft *d, bool alone)
 {
     const struct fr_who *w = &rec->who;
-    int head = snprintf(out, cap, "%u/%u/%u/%d/%d/%d/%lld/%llu/", d != NULL ? d->fact : 0, n, n != 0 ? signals[0] : 0, w->rank,
-                        w->local_rank, w->task, (long long)w->pid, in_trace ? (unsigned long long)rec->lineno : 0ULL);
-    size_t k = (size_t)head;
-    bool exact = d != NULL; /* a fact's numbers are its content */
-    if (exact) {
-        fr_sv t = fr_sv_head(rec->text, cap - k);
-        memcpy(out + k, t.p, t.n);
-        k += t.n;
-    } else {
-        k += normalise(rec->text, out + k, cap - k);
-    }
-    return (fr_sv){out, k};
+    struct content c = {0x243f6a8885a308d3u, 0x13198a2e03707344u};
+    mix(&c, (uint64_t)(d != NULL ? d->fact : 0) << 32 | (uint64_t)n << 16 | (n != 0 ? signals[0] : 0));
+    mix(&c, (uint64_t)(uint32_t)w->rank << 32 | (uint32_t)w->local_rank);
+    mix(&c, (uint32_t)w->task);
+    mix(&c, (uint64_t)w->pid);
+    mix(&c, alone ? rec->lineno : 0);
+    mix_text(&c, fr_sv_head(rec->text, FR_EVENT_TEXT_MAX), d != NULL); /* a fact's numbers are its content */
+    return c;
+}
+
+static void drop(struct fr_recorder *r)
+{
+    r->ev->dropped_events++;
+    r->ev->flags |= FR_SRC_LIMIT;
 }
 
 static struct fr_event *event_new(struct fr_recorder *r, const struct fr_record *rec)
 {
     struct fr_source_evidence *ev = r->ev;
     if (ev->events.n >= FR_RECORDER_EVENTS) {
-        ev->dropped_events++;
-        ev->flags |= FR_SRC_LIMIT;
+        drop(r);
         return NULL;
     }
     struct fr_event *e = FR_PUSH(&ev->events);
@@ -284,26 +295,19 @@ static void set_caps(struct fr_recorder *r, struct fr_event *e, const struct fr_
 static int one_event(struct fr_recorder *r, struct fr_scanner *scanner, const struct fr_record *rec, const uint16_t *signals,
                      unsigned n, const struct fr_draft *d)
 {
-    char key[KEY_MAX + FR_EVENT_TEXT_MAX];
-    bool fresh = false;
     /* Lines of a traceback belong to it: the same words in the next one are another process's. */
     bool alone = r->in_trace && n != 0 && r->per_signal[signals[0]] < FR_RECORDER_PER_SIGNAL / 2;
-    uint32_t *slot = fr_map_slot(&r->by_content, content_key(rec, signals, n, d, alone, key, sizeof key), &fresh);
-    if (slot == NULL) {
-        return -FR_NOMEM;
-    }
-    if (!fresh) {
-        if (*slot != UINT32_MAX) {
-            struct fr_event *old = &r->ev->events.v[*slot];
-            old->count++;
-            old->last_line = rec->lineno;
-            old->last_when = rec->when;
-        }
+    struct content content = content_of(rec, signals, n, d, alone);
+    fr_sv key = {(const char *)&content, sizeof content};
+    uint32_t at;
+    if (fr_map_get(&r->by_content, key, &at)) {
+        struct fr_event *old = &r->ev->events.v[at];
+        old->count++;
+        old->last_line = rec->lineno;
+        old->last_when = rec->when;
         return 0;
     }
-    *slot = UINT32_MAX;
-    if (n != 0 && r->per_signal[signals[0]]++ >= FR_RECORDER_PER_SIGNAL) {
-        r->per_signal[signals[0]]--;
+    if (n != 0 && r->per_signal[signals[0]] >= FR_RECORDER_PER_SIGNAL) {
         r->ev->dropped_events++;
         return 0;
     }
@@ -311,7 +315,12 @@ static int one_event(struct fr_recorder *r, struct fr_scanner *scanner, const st
     if (e == NULL) {
         return 0;
     }
-    *slot = r->ev->events.n - 1;
+    if (n != 0) {
+        r->per_signal[signals[0]]++;
+    }
+    if (!fr_map_put(&r->by_content, key, r->ev->events.n - 1)) {
+        return -FR_NOMEM;
+    }
     set_signals(r, e, signals, n);
     if (d != NULL) {
         e->fact = d->fact;
