@@ -123,6 +123,9 @@ int32_t fr_case_rank_of(const struct fr_case *c, const struct fr_who *who, uint3
 int32_t fr_case_node_of(struct fr_case *c, fr_sv name);         /* index, interned; -1 for empty */
 int32_t fr_case_pid_rank(const struct fr_case *c, int32_t node, int64_t pid);
 /* exits.c: whose end an EXIT fact reports, -1 unknown */
+/* "0-3,7" of srun -> fn for each task, with its rank or -1 where nobody proved it. */
+typedef void fr_task_fn(struct fr_case *c, const struct fr_obs *o, int32_t task, int32_t rank);
+void fr_case_each_task(struct fr_case *c, const struct fr_obs *o, fr_sv list, fr_task_fn *fn);
 int32_t fr_case_exit_rank(const struct fr_case *c, const struct fr_obs *o);
 /* ranks.c */
 struct fr_rank *fr_case_rank(struct fr_case *c, int32_t rank);  /* NULL when not seen */

@@ -109,6 +109,15 @@ static bool is_ours(const struct fr_obs *o)
     return false;
 }
 
+/* A line about several tasks: where the first counts as a rank (SLURM_PROCID is what srun's programs take for it), all do. */
+static void add_task(struct fr_case *c, const struct fr_obs *o, int32_t task, int32_t rank)
+{
+    struct fr_cand *k = fr_case_cand(c, o->failure, o->signal >= 0 ? FR_GROUND_SIGNAL : FR_GROUND_TRACE);
+    if (k != NULL) {
+        fr_cand_rank(c, k, rank < 0 && o->subject >= 0 ? task : rank);
+    }
+}
+
 static void from_obs(struct fr_case *c, uint32_t i)
 {
     const struct fr_obs *o = &c->obs.v[i];
@@ -118,7 +127,12 @@ static void from_obs(struct fr_case *c, uint32_t i)
         return;
     }
     fr_cand_obs(c, k, i);
-    fr_cand_rank(c, k, o->subject);
+    const fr_sv tasks = o->e->fact == FR_FACT_EXIT ? fr_event_text(o->e, FR_KEY_RANKS) : FR_SV_NONE;
+    if (tasks.n != 0) {
+        fr_case_each_task(c, o, tasks, add_task);
+    } else {
+        fr_cand_rank(c, k, o->subject);
+    }
     bool pair = o->signal >= 0 && c->lib->signals[o->signal].about == FR_ABOUT_CAPTURED;
     int64_t other = pair ? fr_event_num(o->e, FR_KEY_PEER_RANK, -1) : -1;
     if (other >= 0) {

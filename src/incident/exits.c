@@ -35,8 +35,9 @@ static bool was_stopped(const struct fr_case *c, const struct fr_obs *exit, int6
     return false;
 }
 
-static void exit_of(struct fr_case *c, const struct fr_obs *o, int32_t rank)
+static void exit_of(struct fr_case *c, const struct fr_obs *o, int32_t task, int32_t rank)
 {
+    (void)task;
     struct fr_rank *r = fr_case_rank(c, rank);
     int64_t code = fr_event_num(o->e, FR_KEY_EXITCODE, 0);
     if (r == NULL || (r->has_exit && r->exitcode != 0)) {
@@ -51,8 +52,28 @@ static void exit_of(struct fr_case *c, const struct fr_obs *o, int32_t rank)
     r->stopped = code == -15 || ((code == -9 || code == 0) && was_stopped(c, o, fr_event_num(o->e, FR_KEY_PID, r->pid)));
 }
 
-/* "0-3,7" -> each of them. */
-static void each_task(struct fr_case *c, const struct fr_obs *o, fr_sv list, void (*fn)(struct fr_case *, const struct fr_obs *, int32_t))
+static int64_t ended_at(const struct fr_rank *r)
+{
+    return r->has_exit ? fr_event_num(r->exit->e, FR_KEY_TIME, r->exit->began) : FR_TIME_NONE;
+}
+
+/* torchrun kills with SIGKILL what has not obeyed SIGTERM for 30 s (shutdown timeout of its process contexts): such a death comes long
+ * after another one, and is no finding. */
+static void mark_late_kills(struct fr_case *c)
+{
+    int64_t first = INT64_MAX;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        bool own = !r->stopped && r->exitcode != 0 && r->exitcode != -9 && ended_at(r) != FR_TIME_NONE;
+        first = own && ended_at(r) < first ? ended_at(r) : first;
+    }
+    for (uint32_t i = 0; i < c->ranks.n && first != INT64_MAX; i++) {
+        struct fr_rank *r = &c->ranks.v[i];
+        r->stopped |= r->exitcode == -9 && ended_at(r) != FR_TIME_NONE && ended_at(r) - first >= 25 * FR_NS_PER_S;
+    }
+}
+
+void fr_case_each_task(struct fr_case *c, const struct fr_obs *o, fr_sv list, fr_task_fn *fn)
 {
     while (list.n != 0) {
         uint64_t a, b;
@@ -67,7 +88,7 @@ static void each_task(struct fr_case *c, const struct fr_obs *o, fr_sv list, voi
             struct fr_who who = FR_WHO_NONE;
             who.task = (int32_t)t;
             int32_t r = fr_case_rank_of(c, &who, o->src);
-            fn(c, o, r);
+            fn(c, o, who.task, r);
         }
         if (!fr_sv_take(&list, FR_SV(","))) {
             return;
@@ -98,7 +119,7 @@ int32_t fr_case_exit_rank(const struct fr_case *c, const struct fr_obs *o)
 static const struct { int code; const char *launcher, *plain; int score; } signal_classes[] = {
     {-9, "torchrun-sigkill-exit-minus-9", "process-killed-sigkill", 45}, {-11, "torchrun-sigsegv", "segfault", 45},
     {-7, "sigbus-exit-minus-7", "sigbus-exit-minus-7", 45},              {-6, "torchrun-sigabrt", "native-abort", 40},
-    {-4, "native-abort", "native-abort", 40},                            {-8, "native-abort", "native-abort", 40},
+    {-4, "illegal-instruction-cpu", "illegal-instruction-cpu", 40},      {-8, "silent-exit", "silent-exit", 40},
 };
 
 /* How many ranks (or processes of unknown rank) ended by themselves with this code? */
@@ -210,12 +231,13 @@ void fr_case_exits(struct fr_case *c)
         }
         fr_sv list = fr_event_text(o->e, FR_KEY_RANKS);
         if (list.n != 0) {
-            each_task(c, o, list, exit_of);
+            fr_case_each_task(c, o, list, exit_of);
         } else {
-            exit_of(c, o, fr_case_exit_rank(c, o));
+            exit_of(c, o, -1, fr_case_exit_rank(c, o));
         }
         c->failed |= fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0;
     }
+    mark_late_kills(c);
     for (uint32_t i = 0; i < c->ranks.n; i++) {
         struct fr_rank *r = &c->ranks.v[i];
         if (!r->has_exit || r->stopped || r->cause != NULL) {

@@ -59,6 +59,10 @@ T_TEST(who_was_told_to_stop_did_not_begin)
                     "forcefully exiting via Signals.SIGKILL\n" FAILED("1", "0", "900") TABLE_HEAD ROW("1", "10:05:33", "gn11", "1", "1", "-9", "901", " (SIGKILL)")
                     TABLE_ROOT ROW("0", "10:05:01", "gn11", "0", "0", "1", "900", "") TABLE_END}},
          .want = {"python-exception rank 0"}},
+        {.name = "a SIGKILL half a minute after the first death is the agent's, and the first one says nothing",
+         .files = {{"console.log", I_AM("0", "2", "900", "gn11") I_AM("1", "2", "901", "gn11") STEPS TABLE_HEAD
+                    ROW("1", "10:05:32", "gn11", "1", "1", "-9", "901", " (SIGKILL)") TABLE_ROOT ROW("0", "10:05:01", "gn11", "0", "0", "1", "900", "") TABLE_END}},
+         .want = {"inconclusive*"}},
         {.name = "aborts of three watchdogs beside the one that was killed",
          .files = {{"console.log", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") I_AM("2", "4", "902", "gn11") I_AM("3", "4", "903", "gn11")
                     STEPS TIMED_OUT("0", "10:14:30", "412") TIMED_OUT("1", "10:14:30", "412") TIMED_OUT("3", "10:14:30", "412") TABLE_HEAD
