@@ -65,6 +65,23 @@ enum fr_table_kind fr_table_kind_of(fr_sv text)
     return text.n > 0 && text.p[0] == ' ' ? FR_TABLE_TEXT : FR_TABLE_NO;
 }
 
+/* A log may be cut anywhere above a row: the padded names of its fields are torchrun's alone. */
+bool fr_table_begins(fr_sv text)
+{
+    static const char *const padded[] = {"time      : ", "host      : ", "rank      : ", "exitcode  : ",
+                                         NULL};
+    fr_sv at = fr_sv_trim(text);
+    if (fr_sv_starts(at, FR_SV("Root Cause"))) {
+        return true;
+    }
+    for (const char *const *p = padded; *p != NULL; p++) {
+        if (fr_sv_starts(at, fr_sv_z(*p))) {
+            return fr_table_kind_of(text) == FR_TABLE_FIELD;
+        }
+    }
+    return fr_sv_starts(at, FR_SV("exitcode")) && fr_table_kind_of(text) == FR_TABLE_FIELD;
+}
+
 void fr_table_begin(struct fr_table *t)
 {
     *t = (struct fr_table){.arena = FR_ARENA_INIT(ROW_BYTES)};

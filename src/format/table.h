@@ -31,6 +31,8 @@ struct fr_table {
 
 /* What a line can be in such a table, looked at alone. */
 enum fr_table_kind fr_table_kind_of(fr_sv text);
+/* A table, or what is left of one, may begin here. */
+bool fr_table_begins(fr_sv text);
 void fr_table_begin(struct fr_table *t);
 void fr_table_release(struct fr_table *t);
 /* 1: the line ends a row and comes again (fr_table_take it first); 0: taken; 2: not the table's,

@@ -349,12 +349,8 @@ static bool in_table(struct fr_tracer *t, const struct fr_record *rec, uint64_t 
             o = t->open[i];
         }
     }
-    fr_sv at = fr_sv_trim(text);
     if (o == NULL) {
-        bool begins =
-            fr_sv_starts(at, FR_SV("Root Cause")) ||
-            (fr_sv_starts(at, FR_SV("exitcode")) && fr_table_kind_of(text) == FR_TABLE_FIELD);
-        o = begins ? open_new(t, rec, speaker) : NULL;
+        o = fr_table_begins(text) ? open_new(t, rec, speaker) : NULL;
         if (o == NULL) {
             return false;
         }

@@ -25,7 +25,6 @@ const char *const fr_trace_openers[] = {"Traceback (most recent call last)",
 bool fr_trace_opens(fr_sv text)
 {
     struct fr_line_parts p;
-    fr_sv name;
     if (fr_listing_opens(text) || fr_stack_opens(text)) {
         return true;
     }
@@ -43,8 +42,6 @@ bool fr_trace_opens(fr_sv text)
                fr_sv_ends(p.type, FR_SV("IndentationError")) ||
                fr_sv_ends(p.type, FR_SV("ChildFailedError"));
     default:
-        name = fr_sv_trim(text);
-        return fr_sv_starts(name, FR_SV("Root Cause")) ||
-               (fr_table_kind_of(text) == FR_TABLE_FIELD && fr_sv_starts(name, FR_SV("exitcode")));
+        return fr_table_begins(text);
     }
 }

@@ -59,6 +59,10 @@ T_TEST(who_was_told_to_stop_did_not_begin)
                     "forcefully exiting via Signals.SIGKILL\n" FAILED("1", "0", "900") TABLE_HEAD ROW("1", "10:05:33", "gn11", "1", "1", "-9", "901", " (SIGKILL)")
                     TABLE_ROOT ROW("0", "10:05:01", "gn11", "0", "0", "1", "900", "") TABLE_END}},
          .want = {"python-exception rank 0"}},
+        {.name = "a table cut above its last row, padded with blanks",
+         .files = {{"console.log", "  host      : gn11          \n  rank      : 5 (local_rank: 1)          \n  exitcode  : -11 (pid: 901)          \n"
+                    "  error_file: <N/A>          \n  traceback : Signal 11 (SIGSEGV) received by PID 901          \n" TABLE_END}},
+         .want = {"torchrun-sigsegv rank 5"}},
         {.name = "a SIGKILL half a minute after the first death is the agent's, and the first one says nothing",
          .files = {{"console.log", I_AM("0", "2", "900", "gn11") I_AM("1", "2", "901", "gn11") STEPS TABLE_HEAD
                     ROW("1", "10:05:32", "gn11", "1", "1", "-9", "901", " (SIGKILL)") TABLE_ROOT ROW("0", "10:05:01", "gn11", "0", "0", "1", "900", "") TABLE_END}},
