@@ -18,7 +18,7 @@ static double runner_up(const struct fr_case *c, const struct fr_cand *k)
     return second;
 }
 
-/* How often answers of this band were right on the labelled cases (Laplace's rule, so never 0 or 1); no number from fewer than 50. */
+/* How often answers of this band were right on the held-out cases (Laplace's rule, so never 0 or 1); no number from fewer than 50. */
 static double measured(uint8_t band)
 {
     static const struct { uint8_t band; unsigned cases, right; } table[] = {

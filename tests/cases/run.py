@@ -86,7 +86,7 @@ def run_directory(binary, directory, rows, failures):
                 failures.append("%s/%s: %s: got %s, accepts %s %s line %s action %s%s" % (
                     directory, label["file"], check, got, label["accept"], label.get("initiator"), label.get("began_line"),
                     label.get("action"), " (listed in known.txt but passes: remove it)" if ok else ""))
-        rows.append({"corpus": prefix + corpus, "file": label["file"], "accept": label["accept"], "band": band,
+        rows.append({"corpus": prefix + corpus, "file": label["file"], "accept": label["accept"], "band": band, "held_out": label.get("held_out", False),
                      "seconds": took, "checks": {k: v[0] for k, v in checks.items()}, "got": checks["class"][1]})
     names = sorted({c for c, _ in count})
     print("%s: %s" % (directory, ", ".join("%s %d/%d" % (n, count[n, True], count[n, True] + count[n, False]) for n in names)))
