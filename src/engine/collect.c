@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collect: bytes -> chunks -> hits -> events, activity, series. The matcher decides which lines are looked at; on top of
- * that every line of the first and last 64 KiB of a member is, and every line while a traceback is open. */
+/* collect: bytes -> chunks -> hits -> events, activity, series. The matcher decides which lines are
+ * looked at; on top of that every line of the first and last 64 KiB of a member is, and every line
+ * while a traceback is open. */
 #include "engine/collect.h"
 
 #include "base/alloc.h"
@@ -14,16 +15,17 @@ struct fr_collector {
     struct fr_reader *reader;
     struct fr_scanner *scanner;
     struct fr_tracer *tracer;
-    struct fr_series *series;   /* of the current member */
+    struct fr_series *series; /* of the current member */
     struct fr_arena scratch;
     struct fr_peel_ctx peel;
-    struct fr_recorder rec;     /* of the current member */
-    struct fr_forms forms;      /* of its metric lines; tag: the speaker */
-    uint32_t bars;              /* the speaker of its progress bars, UINT32_MAX: none seen */
-    bool edge;                  /* the current chunk is head or tail */
+    struct fr_recorder rec; /* of the current member */
+    struct fr_forms forms;  /* of its metric lines; tag: the speaker */
+    uint32_t bars;          /* the speaker of its progress bars, UINT32_MAX: none seen */
+    bool edge;              /* the current chunk is head or tail */
 };
 
-int fr_collector_new(const struct fr_collect_options *o, struct fr_collector **ret, struct fr_err *err)
+int fr_collector_new(const struct fr_collect_options *o, struct fr_collector **ret,
+                     struct fr_err *err)
 {
     struct fr_collector *c = fr_calloc(1, sizeof *c);
     if (c == NULL) {
@@ -65,7 +67,8 @@ void fr_collector_free(struct fr_collector **pc)
 /* ---- one segment of one line ---- */
 
 /* Keeps of the line's signals those whose literal stands in this segment. */
-static unsigned signals_of(const struct fr_library *lib, const struct fr_hit *hit, fr_sv segment, uint16_t *ret)
+static unsigned signals_of(const struct fr_library *lib, const struct fr_hit *hit, fr_sv segment,
+                           uint16_t *ret)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < hit->n_signals; i++) {
@@ -93,7 +96,8 @@ static int trace_done(struct fr_collector *c, const struct fr_record *rec)
     return rc;
 }
 
-static int take_facts(struct fr_collector *c, const struct fr_hit *hit, const struct fr_record *rec, struct fr_draft *drafts, int max)
+static int take_facts(struct fr_collector *c, const struct fr_hit *hit, const struct fr_record *rec,
+                      struct fr_draft *drafts, int max)
 {
     int n = 0;
     for (uint64_t left = hit->facts; left != 0 && n < max; left &= left - 1) {
@@ -105,8 +109,8 @@ static int take_facts(struct fr_collector *c, const struct fr_hit *hit, const st
     return n;
 }
 
-static bool take_point(struct fr_collector *c, const struct fr_hit *hit, const struct fr_who *who, const struct fr_when *when,
-                       fr_sv segment, struct fr_point *ret)
+static bool take_point(struct fr_collector *c, const struct fr_hit *hit, const struct fr_who *who,
+                       const struct fr_when *when, fr_sv segment, struct fr_point *ret)
 {
     if (!fr_point_parse(segment, hit->metrics, ret)) {
         return false;
@@ -115,16 +119,17 @@ static bool take_point(struct fr_collector *c, const struct fr_hit *hit, const s
     return true;
 }
 
-/* ---- the short way ---- A fifth of the lines of a training log are metrics and bring nothing else. Nothing is peeled off those
- * that look like an earlier one, nor off progress bars. */
+/* ---- the short way ---- A fifth of the lines of a training log are metrics and bring nothing
+ * else. Nothing is peeled off those that look like an earlier one, nor off progress bars. */
 
 static bool is_plain(const struct fr_collector *c, const struct fr_hit *hit)
 {
-    return hit->metrics != 0 && hit->n_signals == 0 && hit->facts == 0 && hit->traces == 0 && !c->edge && !fr_tracer_open(c->tracer);
+    return hit->metrics != 0 && hit->n_signals == 0 && hit->facts == 0 && hit->traces == 0 &&
+           !c->edge && !fr_tracer_open(c->tracer);
 }
 
-static void take_metrics(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment, const struct fr_who *who, uint32_t speaker,
-                         const struct fr_when *when)
+static void take_metrics(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment,
+                         const struct fr_who *who, uint32_t speaker, const struct fr_when *when)
 {
     struct fr_point point;
     bool is_point = take_point(c, hit, who, when, segment, &point);
@@ -161,7 +166,8 @@ static bool take_known_segment(struct fr_collector *c, const struct fr_hit *hit,
 }
 
 /* rec: what was peeled off the segment, the long way. */
-static void learn(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment, const struct fr_record *rec)
+static void learn(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment,
+                  const struct fr_record *rec)
 {
     uint32_t speaker = fr_recorder_speaker(&c->rec, rec);
     if (speaker == UINT32_MAX) {
@@ -181,8 +187,13 @@ static void learn(struct fr_collector *c, const struct fr_hit *hit, fr_sv segmen
 
 static int on_segment(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment, bool only)
 {
-    struct fr_record rec = {.line = segment, .text = segment, .offset = hit->offset, .lineno = hit->lineno,
-                            .who = FR_WHO_NONE, .when = FR_WHEN_NONE, .outer = FR_WHEN_NONE};
+    struct fr_record rec = {.line = segment,
+                            .text = segment,
+                            .offset = hit->offset,
+                            .lineno = hit->lineno,
+                            .who = FR_WHO_NONE,
+                            .when = FR_WHEN_NONE,
+                            .outer = FR_WHEN_NONE};
     uint16_t signals[FR_HIT_SIGNALS];
     struct fr_draft drafts[4];
     struct fr_point point;
@@ -237,8 +248,13 @@ static int on_hit(void *ctx, const struct fr_hit *hit)
         blank = false;
     }
     if (blank && fr_tracer_open(c->tracer)) { /* ends the message of an exception */
-        struct fr_record empty = {.line = hit->line, .text = FR_SV(""), .offset = hit->offset, .lineno = hit->lineno,
-                                  .who = FR_WHO_NONE, .when = FR_WHEN_NONE, .outer = FR_WHEN_NONE};
+        struct fr_record empty = {.line = hit->line,
+                                  .text = FR_SV(""),
+                                  .offset = hit->offset,
+                                  .lineno = hit->lineno,
+                                  .who = FR_WHO_NONE,
+                                  .when = FR_WHEN_NONE,
+                                  .outer = FR_WHEN_NONE};
         rc = trace_done(c, &empty);
     }
     if (rc < 0) {
@@ -258,13 +274,14 @@ static int year_of(int64_t mtime_ns)
     return c.year;
 }
 
-static void series_summary(void *ctx, enum fr_metric m, const struct fr_who *who, uint64_t points, int64_t first_step,
-                           int64_t last_step, double last)
+static void series_summary(void *ctx, enum fr_metric m, const struct fr_who *who, uint64_t points,
+                           int64_t first_step, int64_t last_step, double last)
 {
     struct fr_source_evidence *ev = ctx;
     struct fr_metric_summary *s = FR_PUSH(&ev->metrics);
     if (s != NULL) {
-        *s = (struct fr_metric_summary){fr_sv_z(fr_metric_name(m)), who->rank, (int64_t)points, first_step, last_step, last};
+        *s = (struct fr_metric_summary){
+            fr_sv_z(fr_metric_name(m)), who->rank, (int64_t)points, first_step, last_step, last};
     }
 }
 
@@ -274,7 +291,8 @@ static struct fr_when latest_sign(const struct fr_source_evidence *ev)
     struct fr_when latest = FR_WHEN_NONE;
     for (uint32_t i = 0; i < ev->speakers.n; i++) {
         const struct fr_when *w = &ev->speakers.v[i].last;
-        bool dated = w->basis != FR_TIME_BASIS_NONE && w->basis != FR_TIME_BASIS_BOOT && w->basis != FR_TIME_BASIS_CLOCK;
+        bool dated = w->basis != FR_TIME_BASIS_NONE && w->basis != FR_TIME_BASIS_BOOT &&
+                     w->basis != FR_TIME_BASIS_CLOCK;
         if (dated && (latest.basis == FR_TIME_BASIS_NONE || w->ns > latest.ns)) {
             latest = *w;
         }
@@ -310,7 +328,8 @@ static int scan_member(struct fr_collector *c, struct fr_err *err)
         ev->flags |= chunk.flags;
         c->edge = chunk.head || chunk.tail;
         mode = c->edge || fr_tracer_open(c->tracer) ? FR_SCAN_EVERY : FR_SCAN_HITS;
-        mode = fr_scan(c->scanner, chunk.bytes, chunk.offset, ev->lines + 1, mode, on_hit, c, &newlines);
+        mode = fr_scan(c->scanner, chunk.bytes, chunk.offset, ev->lines + 1, mode, on_hit, c,
+                       &newlines);
         if (mode < 0) {
             return mode;
         }
@@ -345,7 +364,8 @@ static struct fr_source_evidence *evidence_new(const struct fr_member *m)
     return ev;
 }
 
-static int collect_member(struct fr_collector *c, const struct fr_member *m, struct fr_evidence_set *out, struct fr_err *err)
+static int collect_member(struct fr_collector *c, const struct fr_member *m,
+                          struct fr_evidence_set *out, struct fr_err *err)
 {
     struct fr_source_evidence **slot = FR_PUSH(&out->sources);
     struct fr_source_evidence *ev = slot != NULL ? evidence_new(m) : NULL;
@@ -372,10 +392,13 @@ static int collect_member(struct fr_collector *c, const struct fr_member *m, str
     }
     fr_recorder_release(&c->rec);
     fr_series_free(&c->series);
-    return rc < 0 ? fr_err_set(err, -rc, "cannot analyse '%.*s': %s", FR_SV_ARG(ev->name), fr_err_name(-rc)) : 0;
+    return rc < 0 ? fr_err_set(err, -rc, "cannot analyse '%.*s': %s", FR_SV_ARG(ev->name),
+                               fr_err_name(-rc))
+                  : 0;
 }
 
-int fr_collect_unit(struct fr_collector *c, uint32_t unit, struct fr_evidence_set *out, struct fr_err *err)
+int fr_collect_unit(struct fr_collector *c, uint32_t unit, struct fr_evidence_set *out,
+                    struct fr_err *err)
 {
     if (fr_reader_open(c->reader, unit, err) != 0) {
         return 0; /* reported through skip */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine: paths to a report. Units are handed out to threads largest first; each thread fills a set of its own, and the sets
- * are merged and sealed in name order, so the result does not depend on who read what when. */
+/* engine: paths to a report. Units are handed out to threads largest first; each thread fills a set
+ * of its own, and the sets are merged and sealed in name order, so the result does not depend on
+ * who read what when. */
 #include "faultrank/faultrank.h"
 
 #include "base/alloc.h"
@@ -20,19 +21,19 @@ enum { THREADS_MAX = 64 };
 
 struct fr_engine {
     struct fr_engine_options o;
-    struct fr_arena arena;            /* user library */
+    struct fr_arena arena; /* user library */
     const struct fr_library *library;
     struct fr_library own_library;
     const struct fr_rules *rules;
     struct fr_rules *own_rules;
-    struct fr_scanner *matcher;       /* of fr_engine_match, made on first use */
+    struct fr_scanner *matcher; /* of fr_engine_match, made on first use */
     struct fr_input *input;
-    struct fr_evidence_set evidence;  /* also holds what was skipped while adding */
+    struct fr_evidence_set evidence; /* also holds what was skipped while adding */
     struct fr_report report;
     bool ran;
-    pthread_mutex_t lock;             /* skips and progress */
+    pthread_mutex_t lock; /* skips and progress */
     uint64_t bytes_done, bytes_total;
-    uint32_t *order;                  /* units, largest first */
+    uint32_t *order; /* units, largest first */
     atomic_uint next;
 };
 
@@ -84,7 +85,8 @@ static int load_rules(struct fr_engine *e, struct fr_err *err)
     return rc;
 }
 
-int fr_engine_new(const struct fr_engine_options *options, struct fr_engine **ret, struct fr_err *err)
+int fr_engine_new(const struct fr_engine_options *options, struct fr_engine **ret,
+                  struct fr_err *err)
 {
     *ret = NULL;
     if (options == NULL || options->size < sizeof options->size + sizeof options->threads) {
@@ -129,8 +131,14 @@ static void *work(void *arg)
     struct worker *w = arg;
     struct fr_engine *e = w->e;
     struct fr_collector *c = NULL;
-    struct fr_collect_options o = {e->library, e->rules, e->input, (enum fr_scan_engine)e->o.engine, on_skip, e,
-                                   e->o.progress != NULL ? on_bytes : NULL, e};
+    struct fr_collect_options o = {e->library,
+                                   e->rules,
+                                   e->input,
+                                   (enum fr_scan_engine)e->o.engine,
+                                   on_skip,
+                                   e,
+                                   e->o.progress != NULL ? on_bytes : NULL,
+                                   e};
     w->rc = fr_collector_new(&o, &c, &w->err);
     uint32_t n = fr_input_count(e->input), i;
     while (w->rc == 0 && (i = atomic_fetch_add(&e->next, 1)) < n) {
@@ -148,7 +156,8 @@ struct sized {
 static int cmp_sized(const void *pa, const void *pb)
 {
     const struct sized *a = pa, *b = pb;
-    return a->size != b->size ? (a->size < b->size ? 1 : -1) : (a->unit > b->unit) - (a->unit < b->unit);
+    return a->size != b->size ? (a->size < b->size ? 1 : -1)
+                              : (a->unit > b->unit) - (a->unit < b->unit);
 }
 
 static int order_units(struct fr_engine *e)
@@ -179,7 +188,8 @@ static uint32_t thread_count(const struct fr_engine *e)
     uint32_t units = fr_input_count(e->input);
     n = n > THREADS_MAX ? THREADS_MAX : n;
     n = n > units ? units : n;
-    bool small = e->o.threads == 0 && e->bytes_total < (4u << 20) && units < 64; /* a thread costs more than it reads */
+    bool small = e->o.threads == 0 && e->bytes_total < (4u << 20) &&
+                 units < 64; /* a thread costs more than it reads */
     return n == 0 || small ? 1 : n;
 }
 
@@ -198,7 +208,8 @@ static int read_all(struct fr_engine *e, struct fr_err *err)
     for (uint32_t i = 0; i < n; i++) {
         w[i].e = e;
     }
-    for (; started < n && pthread_create(&w[started].thread, NULL, work, &w[started]) == 0; started++) {
+    for (; started < n && pthread_create(&w[started].thread, NULL, work, &w[started]) == 0;
+         started++) {
     }
     work(&w[0]);
     for (uint32_t i = 0; i < started; i++) {
@@ -231,9 +242,12 @@ int fr_engine_run(struct fr_engine *e, struct fr_err *err)
     if (rc == 0) {
         fr_evidence_seal(&e->evidence);
         if (e->evidence.sources.n == 0) {
-            const struct fr_skipped *s = e->evidence.skipped.n != 0 ? &e->evidence.skipped.v[0] : NULL;
-            return s != NULL ? fr_err_set(err, FR_ABSENT, "nothing could be read: '%.*s': %.*s", FR_SV_ARG(s->source), FR_SV_ARG(s->why))
-                             : fr_err_set(err, FR_ABSENT, "nothing could be read: no log files were found");
+            const struct fr_skipped *s =
+                e->evidence.skipped.n != 0 ? &e->evidence.skipped.v[0] : NULL;
+            return s != NULL ? fr_err_set(err, FR_ABSENT, "nothing could be read: '%.*s': %.*s",
+                                          FR_SV_ARG(s->source), FR_SV_ARG(s->why))
+                             : fr_err_set(err, FR_ABSENT,
+                                          "nothing could be read: no log files were found");
         }
         rc = fr_incident_decide(&e->evidence, e->library, &e->report, err);
     }
@@ -255,7 +269,8 @@ const struct fr_library *fr_engine_library(const struct fr_engine *e)
     return e->library;
 }
 
-int fr_engine_match(struct fr_engine *e, const char *text, size_t n, uint16_t *signals, uint32_t max)
+int fr_engine_match(struct fr_engine *e, const char *text, size_t n, uint16_t *signals,
+                    uint32_t max)
 {
     if (e->matcher == NULL) {
         int rc = fr_scanner_new(e->rules, (enum fr_scan_engine)e->o.engine, &e->matcher, NULL);

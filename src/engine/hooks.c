@@ -6,7 +6,8 @@
 
 enum { HOOKS_MAX = 2048 };
 
-/* "RuntimeError: text" without its traceback: a log that was cut, or a program that prints only the last line. */
+/* "RuntimeError: text" without its traceback: a log that was cut, or a program that prints only the
+ * last line. */
 static const char *const bare_exceptions[] = {"Error: ", "Exception: ", NULL};
 
 static struct fr_hook table[HOOKS_MAX];

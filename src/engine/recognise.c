@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recognise: which signals fire on a piece of text: what `explain TEXT` and `lint` ask. The same rules, dialects and detectors as
- * a diagnosis uses, without identity, time or judgement. */
+/* recognise: which signals fire on a piece of text: what `explain TEXT` and `lint` ask. The same
+ * rules, dialects and detectors as a diagnosis uses, without identity, time or judgement. */
 #include "engine/recognise.h"
 
 #include "base/err.h"
@@ -57,7 +57,8 @@ static void add_findings(struct recognise *r, const fr_findings *f)
     }
 }
 
-int fr_recognise(const struct fr_library *lib, struct fr_scanner *scanner, fr_sv text, uint16_t *ret, uint32_t max)
+int fr_recognise(const struct fr_library *lib, struct fr_scanner *scanner, fr_sv text,
+                 uint16_t *ret, uint32_t max)
 {
     struct recognise r = {.lib = lib, .ret = ret, .max = max, .scratch = FR_ARENA_INIT(1u << 20)};
     struct fr_arena arena = FR_ARENA_INIT(0);

@@ -9,10 +9,11 @@
 
 enum { LAST_TEXT_MAX = 240, KEY_MAX = 200 };
 
-int fr_recorder_init(struct fr_recorder *r, struct fr_source_evidence *ev, const struct fr_library *lib,
-                     const struct fr_peel_ctx *peel)
+int fr_recorder_init(struct fr_recorder *r, struct fr_source_evidence *ev,
+                     const struct fr_library *lib, const struct fr_peel_ctx *peel)
 {
-    *r = (struct fr_recorder){.ev = ev, .lib = lib, .peel = peel, .last_speaker = UINT32_MAX, .newest = UINT32_MAX};
+    *r = (struct fr_recorder){
+        .ev = ev, .lib = lib, .peel = peel, .last_speaker = UINT32_MAX, .newest = UINT32_MAX};
     fr_map_init(&r->by_content, &r->keys);
     fr_map_init(&r->by_speaker, &r->keys);
     r->per_signal = fr_calloc(lib->n_signals + 1, sizeof *r->per_signal);
@@ -30,33 +31,41 @@ void fr_recorder_release(struct fr_recorder *r)
 
 static bool same_speaker(const struct fr_who *a, const struct fr_who *b)
 {
-    return a->rank == b->rank && a->local_rank == b->local_rank && a->task == b->task && a->pid == b->pid &&
-           fr_sv_eq(a->node, b->node) && fr_sv_eq(a->role, b->role);
+    return a->rank == b->rank && a->local_rank == b->local_rank && a->task == b->task &&
+           a->pid == b->pid && fr_sv_eq(a->node, b->node) && fr_sv_eq(a->role, b->role);
 }
 
 static struct fr_activity *speaker_of(struct fr_recorder *r, const struct fr_record *rec)
 {
-    if (r->last_speaker != UINT32_MAX && same_speaker(&r->ev->speakers.v[r->last_speaker].who, &rec->who)) {
+    if (r->last_speaker != UINT32_MAX &&
+        same_speaker(&r->ev->speakers.v[r->last_speaker].who, &rec->who)) {
         return &r->ev->speakers.v[r->last_speaker];
     }
     char key[KEY_MAX];
     const struct fr_who *w = &rec->who;
-    int n = snprintf(key, sizeof key, "%d/%d/%d/%lld/%.*s/%.*s", w->rank, w->local_rank, w->task, (long long)w->pid,
-                     (int)(w->node.n < 64 ? w->node.n : 64), w->node.p ? w->node.p : "",
-                     (int)(w->role.n < 32 ? w->role.n : 32), w->role.p ? w->role.p : "");
+    int n = snprintf(key, sizeof key, "%d/%d/%d/%lld/%.*s/%.*s", w->rank, w->local_rank, w->task,
+                     (long long)w->pid, (int)(w->node.n < 64 ? w->node.n : 64),
+                     w->node.p ? w->node.p : "", (int)(w->role.n < 32 ? w->role.n : 32),
+                     w->role.p ? w->role.p : "");
     bool fresh = false;
-    uint32_t *slot = fr_map_slot(&r->by_speaker, (fr_sv){key, (size_t)n < sizeof key ? (size_t)n : sizeof key - 1}, &fresh);
+    uint32_t *slot = fr_map_slot(
+        &r->by_speaker, (fr_sv){key, (size_t)n < sizeof key ? (size_t)n : sizeof key - 1}, &fresh);
     if (slot == NULL) {
         return NULL;
     }
     if (fresh) {
-        struct fr_activity *a = r->ev->speakers.n < FR_RECORDER_SPEAKERS ? FR_PUSH(&r->ev->speakers) : NULL;
+        struct fr_activity *a =
+            r->ev->speakers.n < FR_RECORDER_SPEAKERS ? FR_PUSH(&r->ev->speakers) : NULL;
         if (a == NULL) {
             *slot = UINT32_MAX;
             r->ev->flags |= FR_SRC_LIMIT;
             return NULL;
         }
-        *a = (struct fr_activity){.who = rec->who, .first_line = rec->lineno, .first = FR_WHEN_NONE, .last = FR_WHEN_NONE, .last_step = -1};
+        *a = (struct fr_activity){.who = rec->who,
+                                  .first_line = rec->lineno,
+                                  .first = FR_WHEN_NONE,
+                                  .last = FR_WHEN_NONE,
+                                  .last_step = -1};
         a->who.node = fr_arena_dup(&r->ev->arena, w->node);
         a->who.role = fr_arena_dup(&r->ev->arena, w->role);
         *slot = r->ev->speakers.n - 1;
@@ -128,17 +137,20 @@ void fr_recorder_alive(struct fr_recorder *r, const struct fr_record *rec)
     }
 }
 
-static void step(struct fr_recorder *r, struct fr_activity *a, uint64_t lineno, const struct fr_point *p)
+static void step(struct fr_recorder *r, struct fr_activity *a, uint64_t lineno,
+                 const struct fr_point *p)
 {
     struct fr_source_evidence *ev = r->ev;
-    memmove(ev->metric_tail + 1, ev->metric_tail, sizeof ev->metric_tail - sizeof ev->metric_tail[0]);
+    memmove(ev->metric_tail + 1, ev->metric_tail,
+            sizeof ev->metric_tail - sizeof ev->metric_tail[0]);
     ev->metric_tail[0] = lineno;
     if (a != NULL && p->step >= 0) {
         a->last_step = p->step;
     }
 }
 
-void fr_recorder_progress(struct fr_recorder *r, const struct fr_record *rec, const struct fr_point *p)
+void fr_recorder_progress(struct fr_recorder *r, const struct fr_record *rec,
+                          const struct fr_point *p)
 {
     step(r, speaker_of(r, rec), rec->lineno, p);
 }
@@ -162,8 +174,8 @@ void fr_recorder_settle(struct fr_recorder *r)
     r->newest = UINT32_MAX;
 }
 
-void fr_recorder_alive_late(struct fr_recorder *r, uint32_t speaker, const struct fr_when *when, fr_sv segment, uint64_t lineno,
-                            const struct fr_point *p)
+void fr_recorder_alive_late(struct fr_recorder *r, uint32_t speaker, const struct fr_when *when,
+                            fr_sv segment, uint64_t lineno, const struct fr_point *p)
 {
     struct fr_activity *a = &r->ev->speakers.v[speaker];
     uint32_t i = 0;
@@ -185,7 +197,8 @@ void fr_recorder_alive_late(struct fr_recorder *r, uint32_t speaker, const struc
 
 /* ---- events ---- */
 
-/* What makes two events equal, as 128 bits: keys of a map that are texts would take more room than the events. */
+/* What makes two events equal, as 128 bits: keys of a map that are texts would take more room than
+ * the events. */
 struct content {
     uint64_t a, b;
 };
@@ -211,16 +224,19 @@ static void mix_text(struct content *c, fr_sv text, bool exact)
     }
 }
 
-static struct content content_of(const struct fr_record *rec, const uint16_t *signals, unsigned n, const struct fr_draft *d, bool alone)
+static struct content content_of(const struct fr_record *rec, const uint16_t *signals, unsigned n,
+                                 const struct fr_draft *d, bool alone)
 {
     const struct fr_who *w = &rec->who;
     struct content c = {0x243f6a8885a308d3u, 0x13198a2e03707344u};
-    mix(&c, (uint64_t)(d != NULL ? d->fact : 0) << 32 | (uint64_t)n << 16 | (n != 0 ? signals[0] : 0));
+    mix(&c,
+        (uint64_t)(d != NULL ? d->fact : 0) << 32 | (uint64_t)n << 16 | (n != 0 ? signals[0] : 0));
     mix(&c, (uint64_t)(uint32_t)w->rank << 32 | (uint32_t)w->local_rank);
     mix(&c, (uint32_t)w->task);
     mix(&c, (uint64_t)w->pid);
     mix(&c, alone ? rec->lineno : 0);
-    mix_text(&c, fr_sv_head(rec->text, FR_EVENT_TEXT_MAX), d != NULL); /* a fact's numbers are its content */
+    mix_text(&c, fr_sv_head(rec->text, FR_EVENT_TEXT_MAX),
+             d != NULL); /* a fact's numbers are its content */
     return c;
 }
 
@@ -241,9 +257,17 @@ static struct fr_event *event_new(struct fr_recorder *r, const struct fr_record 
     if (e == NULL) {
         return NULL;
     }
-    *e = (struct fr_event){.seq = ev->events.n - 1, .offset = rec->offset, .line = rec->lineno, .who = rec->who, .when = rec->when,
-                           .outer = rec->outer, .level = rec->level, .is_kernel = rec->is_kernel, .count = 1,
-                           .last_line = rec->lineno, .last_when = rec->when};
+    *e = (struct fr_event){.seq = ev->events.n - 1,
+                           .offset = rec->offset,
+                           .line = rec->lineno,
+                           .who = rec->who,
+                           .when = rec->when,
+                           .outer = rec->outer,
+                           .level = rec->level,
+                           .is_kernel = rec->is_kernel,
+                           .count = 1,
+                           .last_line = rec->lineno,
+                           .last_when = rec->when};
     e->text = fr_arena_dup(&ev->arena, fr_sv_head(rec->text, FR_EVENT_TEXT_MAX));
     e->who.node = fr_arena_dup(&ev->arena, rec->who.node);
     e->who.role = fr_arena_dup(&ev->arena, rec->who.role);
@@ -257,11 +281,13 @@ static int rank_of_signal(const struct fr_library *lib, uint16_t s)
     return by_role[lib->signals[s].role] + lib->failures[lib->signals[s].failure].weight;
 }
 
-static void set_signals(struct fr_recorder *r, struct fr_event *e, const uint16_t *signals, unsigned n)
+static void set_signals(struct fr_recorder *r, struct fr_event *e, const uint16_t *signals,
+                        unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         unsigned at = e->n_signals;
-        while (at > 0 && rank_of_signal(r->lib, e->signals[at - 1]) < rank_of_signal(r->lib, signals[i])) {
+        while (at > 0 &&
+               rank_of_signal(r->lib, e->signals[at - 1]) < rank_of_signal(r->lib, signals[i])) {
             at--;
         }
         if (at >= FR_EVENT_SIGNALS) {
@@ -274,7 +300,8 @@ static void set_signals(struct fr_recorder *r, struct fr_event *e, const uint16_
     }
 }
 
-static void set_caps(struct fr_recorder *r, struct fr_event *e, const struct fr_cap *caps, unsigned n)
+static void set_caps(struct fr_recorder *r, struct fr_event *e, const struct fr_cap *caps,
+                     unsigned n)
 {
     struct fr_cap *all = n == 0 ? NULL : FR_NEW_N(&r->ev->arena, struct fr_cap, e->n_caps + n);
     if (all == NULL) {
@@ -285,15 +312,16 @@ static void set_caps(struct fr_recorder *r, struct fr_event *e, const struct fr_
     }
     for (unsigned i = 0; i < n; i++) {
         all[e->n_caps + i] = caps[i];
-        all[e->n_caps + i].text = fr_arena_dup(&r->ev->arena, fr_sv_head(caps[i].text, FR_EVENT_TEXT_MAX));
+        all[e->n_caps + i].text =
+            fr_arena_dup(&r->ev->arena, fr_sv_head(caps[i].text, FR_EVENT_TEXT_MAX));
         all[e->n_caps + i].name = fr_arena_dup(&r->ev->arena, caps[i].name);
     }
     e->caps = all;
     e->n_caps = (uint16_t)(e->n_caps + n);
 }
 
-static int one_event(struct fr_recorder *r, struct fr_scanner *scanner, const struct fr_record *rec, const uint16_t *signals,
-                     unsigned n, const struct fr_draft *d)
+static int one_event(struct fr_recorder *r, struct fr_scanner *scanner, const struct fr_record *rec,
+                     const uint16_t *signals, unsigned n, const struct fr_draft *d)
 {
     /* Lines of a traceback belong to it: the same words in the next one are another process's. */
     bool alone = r->in_trace && n != 0 && r->per_signal[signals[0]] < FR_RECORDER_PER_SIGNAL / 2;
@@ -328,14 +356,17 @@ static int one_event(struct fr_recorder *r, struct fr_scanner *scanner, const st
     }
     for (unsigned i = 0; i < e->n_signals; i++) {
         struct fr_cap caps[8];
-        int got = r->lib->signals[e->signals[i]].n_captures == 0 ? 0 : fr_scan_captures(scanner, e->signals[i], rec->text, caps, 8);
+        int got = r->lib->signals[e->signals[i]].n_captures == 0
+                      ? 0
+                      : fr_scan_captures(scanner, e->signals[i], rec->text, caps, 8);
         set_caps(r, e, caps, got > 0 ? (unsigned)got : 0);
     }
     return 0;
 }
 
-int fr_recorder_event(struct fr_recorder *r, struct fr_scanner *scanner, const struct fr_record *rec, const uint16_t *signals,
-                      unsigned n_signals, const struct fr_draft *facts, int n_facts)
+int fr_recorder_event(struct fr_recorder *r, struct fr_scanner *scanner,
+                      const struct fr_record *rec, const uint16_t *signals, unsigned n_signals,
+                      const struct fr_draft *facts, int n_facts)
 {
     int rc = one_event(r, scanner, rec, signals, n_signals, n_facts > 0 ? &facts[0] : NULL);
     for (int i = 1; rc == 0 && i < n_facts; i++) {
@@ -346,8 +377,12 @@ int fr_recorder_event(struct fr_recorder *r, struct fr_scanner *scanner, const s
 
 static struct fr_event *event_of(struct fr_recorder *r, const struct fr_trace_done *done)
 {
-    struct fr_record rec = {.text = done->exc_text, .offset = done->exc_offset, .lineno = done->exc_line, .who = done->who,
-                            .when = done->when, .outer = done->outer};
+    struct fr_record rec = {.text = done->exc_text,
+                            .offset = done->exc_offset,
+                            .lineno = done->exc_line,
+                            .who = done->who,
+                            .when = done->when,
+                            .outer = done->outer};
     return event_new(r, &rec);
 }
 
@@ -356,7 +391,8 @@ static void ignore_lines(struct fr_recorder *r, const struct fr_trace_done *done
 {
     for (uint32_t i = 0; i < r->ev->events.n; i++) {
         struct fr_event *e = &r->ev->events.v[i];
-        if (e->line >= done->line && e->line <= done->exc_line && same_speaker(&e->who, &done->who)) {
+        if (e->line >= done->line && e->line <= done->exc_line &&
+            same_speaker(&e->who, &done->who)) {
             e->n_signals = 0;
         }
     }
@@ -383,9 +419,11 @@ int fr_recorder_trace(struct fr_recorder *r, const struct fr_trace_done *done)
     }
     *copy = done->trace;
     bool attached = false, origin_attached = copy->origin_line == 0;
-    for (uint32_t i = 0; i < ev->events.n; i++) { /* events are not yet in line order: traces end when their speaker speaks again */
+    for (uint32_t i = 0; i < ev->events.n;
+         i++) { /* events are not yet in line order: traces end when their speaker speaks again */
         struct fr_event *e = &ev->events.v[i];
-        if (e->line >= done->line && e->line <= done->exc_line && same_speaker(&e->who, &done->who)) {
+        if (e->line >= done->line && e->line <= done->exc_line &&
+            same_speaker(&e->who, &done->who)) {
             e->trace = copy;
             attached |= e->line == done->exc_line;
         }
@@ -398,8 +436,12 @@ int fr_recorder_trace(struct fr_recorder *r, const struct fr_trace_done *done)
     if (e != NULL) {
         e->trace = copy;
     }
-    struct fr_record rec = {.text = copy->origin_text, .offset = copy->origin_offset, .lineno = copy->origin_line, .who = done->who,
-                            .when = done->when, .outer = done->outer};
+    struct fr_record rec = {.text = copy->origin_text,
+                            .offset = copy->origin_offset,
+                            .lineno = copy->origin_line,
+                            .who = done->who,
+                            .when = done->when,
+                            .outer = done->outer};
     e = origin_attached ? NULL : event_new(r, &rec);
     if (e != NULL) {
         e->trace = copy;
@@ -407,19 +449,22 @@ int fr_recorder_trace(struct fr_recorder *r, const struct fr_trace_done *done)
     return 0;
 }
 
-/* The type of "pkg.mod.SomeError: message" at the start of text; empty when it does not look like one. */
+/* The type of "pkg.mod.SomeError: message" at the start of text; empty when it does not look like
+ * one. */
 static fr_sv exception_type(fr_sv text)
 {
     size_t colon = fr_sv_find(fr_sv_head(text, 120), FR_SV(": "));
     fr_sv type = fr_sv_head(text, colon == FR_NPOS ? 0 : colon);
     for (size_t i = 0; i < type.n; i++) {
         char ch = type.p[i];
-        bool word = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') || ch == '.' || ch == '_';
+        bool word = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
+                    (ch >= '0' && ch <= '9') || ch == '.' || ch == '_';
         if (!word) {
             return FR_SV_NONE;
         }
     }
-    bool named = type.n > 6 && (fr_sv_ends(type, FR_SV("Error")) || fr_sv_ends(type, FR_SV("Exception")));
+    bool named =
+        type.n > 6 && (fr_sv_ends(type, FR_SV("Error")) || fr_sv_ends(type, FR_SV("Exception")));
     return named && !(type.p[0] >= '0' && type.p[0] <= '9') ? type : FR_SV_NONE;
 }
 
@@ -435,8 +480,13 @@ int fr_recorder_bare(struct fr_recorder *r, const struct fr_record *rec)
         return 0;
     }
     fr_sv message = fr_sv_skip(rec->text, type.n + 2);
-    *t = (struct fr_trace){.exception = fr_arena_dup(&r->ev->arena, type), .message = fr_arena_dup(&r->ev->arena, fr_sv_head(message, 1024)),
-                           .first_line = rec->lineno, .last_line = rec->lineno, .kind = FR_TRACE_PYTHON, .truncated = true, .line = -1};
+    *t = (struct fr_trace){.exception = fr_arena_dup(&r->ev->arena, type),
+                           .message = fr_arena_dup(&r->ev->arena, fr_sv_head(message, 1024)),
+                           .first_line = rec->lineno,
+                           .last_line = rec->lineno,
+                           .kind = FR_TRACE_PYTHON,
+                           .truncated = true,
+                           .line = -1};
     e->trace = t;
     return 0;
 }
@@ -444,7 +494,8 @@ int fr_recorder_bare(struct fr_recorder *r, const struct fr_record *rec)
 static int cmp_event(const void *pa, const void *pb)
 {
     const struct fr_event *a = pa, *b = pb;
-    return a->line != b->line ? (a->line < b->line ? -1 : 1) : (a->seq > b->seq) - (a->seq < b->seq);
+    return a->line != b->line ? (a->line < b->line ? -1 : 1)
+                              : (a->seq > b->seq) - (a->seq < b->seq);
 }
 
 void fr_recorder_finish(struct fr_recorder *r)

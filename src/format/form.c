@@ -46,7 +46,8 @@ static bool two_digits(const char *p, int64_t *ret)
     return ten < 10 && one < 10;
 }
 
-/* Nanoseconds since midnight of the clock at p, which goes on to e as `like` does: the same bytes but for digits. */
+/* Nanoseconds since midnight of the clock at p, which goes on to e as `like` does: the same bytes
+ * but for digits. */
 static bool read_clock(const char *p, const char *e, const char *like, int64_t *ret)
 {
     int64_t h, m, s, nanos = 0, unit = FR_NS_PER_S;

@@ -2,8 +2,8 @@
 /* form: peeling by example. The metric lines of a source look alike: the same prefix but for the
  * time in it. A form is what was peeled off one of them; a segment that has the same bytes around
  * the time was written by the same speaker, and only its time must be read.
- * Bounded: FR_FORMS forms, one out of use gives way. Everything is copied, node and role excepted: the
- * caller's must outlive the forms. */
+ * Bounded: FR_FORMS forms, one out of use gives way. Everything is copied, node and role excepted:
+ * the caller's must outlive the forms. */
 #ifndef FR_FORMAT_FORM_H
 #define FR_FORMAT_FORM_H
 
@@ -16,7 +16,7 @@ struct fr_form {
     uint16_t n;                /* bytes, the time among them */
     uint16_t stamp, stamp_end; /* of the time; equal: none is printed */
     bool digit_follows, has_day;
-    struct fr_when day;        /* midnight of the time's date */
+    struct fr_when day; /* midnight of the time's date */
     uint32_t tag;
     struct fr_who who;
     char bytes[FR_FORM_BYTES];

@@ -47,11 +47,17 @@ static int after(const char *learned, const char *line)
 T_TEST(only_the_time_may_differ)
 {
     T_EQ_INT(after(" [2025-09-23 01:02:03] iteration       50/    1000 | lm loss: 1.2",
-                   " [2025-09-24 23:59:59] iteration       51/    1000 | lm loss: nan"), 1);
-    T_EQ_INT(after("[2024-05-01 10:00:00,123] [INFO] [logging.py:96:log_dist] [Rank 5] step=10, x",
-                   "[2024-05-01 10:00:09,456] [INFO] [logging.py:96:log_dist] [Rank 5] step=2000, y"), 1);
-    T_EQ_INT(after("\033[32m2024-03-05 12:01:04,123\033[0m | \033[1mINFO    \033[0m | a:b:7 - step=1 loss=2",
-                   "\033[32m2024-03-05 13:00:00,001\033[0m | \033[1mINFO    \033[0m | a:b:7 - step=9 loss=3"), 1);
+                   " [2025-09-24 23:59:59] iteration       51/    1000 | lm loss: nan"),
+             1);
+    T_EQ_INT(
+        after("[2024-05-01 10:00:00,123] [INFO] [logging.py:96:log_dist] [Rank 5] step=10, x",
+              "[2024-05-01 10:00:09,456] [INFO] [logging.py:96:log_dist] [Rank 5] step=2000, y"),
+        1);
+    T_EQ_INT(after("\033[32m2024-03-05 12:01:04,123\033[0m | \033[1mINFO    \033[0m | a:b:7 - "
+                   "step=1 loss=2",
+                   "\033[32m2024-03-05 13:00:00,001\033[0m | \033[1mINFO    \033[0m | a:b:7 - "
+                   "step=9 loss=3"),
+             1);
     T_EQ_INT(after("{'loss': 1.5}", "{'loss': 22.25}"), 1);
     T_EQ_INT(after("[default3]:iter 7: loss 2.5", "[default3]:iter 8: loss 2.25"), 1);
 }
@@ -60,13 +66,20 @@ T_TEST(another_speaker_or_shape_is_not_known)
 {
     T_EQ_INT(after("[default3]:iter 7: loss 2.5", "[default4]:iter 7: loss 2.5"), 0);
     T_EQ_INT(after("[2024-05-01 10:00:00,123] [INFO] [logging.py:96:log_dist] [Rank 5] step=10, x",
-                   "[2024-05-01 10:00:00,123] [INFO] [logging.py:96:log_dist] [Rank 6] step=10, x"), 0);
-    T_EQ_INT(after(" [2025-09-23 01:02:03] iteration  5/ 9 |", " [2025-19-23 01:02:03] iteration  5/ 9 |"), 0);
+                   "[2024-05-01 10:00:00,123] [INFO] [logging.py:96:log_dist] [Rank 6] step=10, x"),
+             0);
+    T_EQ_INT(after(" [2025-09-23 01:02:03] iteration  5/ 9 |",
+                   " [2025-19-23 01:02:03] iteration  5/ 9 |"),
+             0);
     T_EQ_INT(after("{'loss': 1.5}", "{'loss': nan}"), 0);
     T_EQ_INT(after("{'loss': 1.5}", "{'loss'"), 0);
     T_EQ_INT(after("1/3 loss 2", "2/3 loss 2"), 0);
-    T_EQ_INT(after("2025-11-25T12:34:56.1Z stderr F loss: 1", "2025-11-25T12:34:56.1Z stderr F loss: 1"), 0);
-    T_EQ_INT(after("{\"log\":\"loss 1\\n\",\"stream\":\"stderr\"}", "{\"log\":\"loss 1\\n\",\"stream\":\"stderr\"}"), 0);
+    T_EQ_INT(
+        after("2025-11-25T12:34:56.1Z stderr F loss: 1", "2025-11-25T12:34:56.1Z stderr F loss: 1"),
+        0);
+    T_EQ_INT(after("{\"log\":\"loss 1\\n\",\"stream\":\"stderr\"}",
+                   "{\"log\":\"loss 1\\n\",\"stream\":\"stderr\"}"),
+             0);
 }
 
 T_TEST(one_out_of_use_gives_way)
@@ -91,8 +104,11 @@ T_TEST(never_another_answer_than_the_peeler)
         "[2024-05-01 10:00:00,123] [INFO] [logging.py:96:log_dist] [Rank 5] step=10, skipped=0",
         "\033[32m2024-03-05 12:01:04,123\033[0m | \033[1mINFO    \033[0m | a.b:c:7 - step=1 loss=2",
         "2020-03-23 12:03:13 | INFO | train_inner | epoch 003:      5 / 356 loss=9.44",
-        "[rank3]: 2024-01-02 03:04:05.123 node07:3 loss 5", "(Trainer pid=7, ip=10.0.0.1) loss: 3.5 x",
-        "3: [rank3]: loss: 2.5", "{'loss': 1.8342, 'grad_norm': 0.731}", "INFO:root:loss: 1.5"};
+        "[rank3]: 2024-01-02 03:04:05.123 node07:3 loss 5",
+        "(Trainer pid=7, ip=10.0.0.1) loss: 3.5 x",
+        "3: [rank3]: loss: 2.5",
+        "{'loss': 1.8342, 'grad_norm': 0.731}",
+        "INFO:root:loss: 1.5"};
     static const char bytes[] = "0123456789 [](){}:|.,-/TZRanker=\033m";
     uint64_t seed = 42;
     int known = 0;
@@ -118,16 +134,20 @@ T_TEST(never_another_answer_than_the_peeler)
 
 T_TEST(nothing_is_peeled_off_a_bar)
 {
-    static const char *const bars[] = {" 12%|#  | 3/25 [00:01<00:09]", "100%|####", "  3%|", "0%|x\033[0m"};
+    static const char *const bars[] = {" 12%|#  | 3/25 [00:01<00:09]", "100%|####", "  3%|",
+                                       "0%|x\033[0m"};
     for (size_t i = 0; i < sizeof bars / sizeof *bars; i++) {
         struct fr_record rec;
         static const struct fr_who nobody = FR_WHO_NONE;
         fr_peel(&ctx, fr_sv_z(bars[i]), &rec);
         T_OK(fr_form_is_bar(fr_sv_z(bars[i])));
-        T_OK(same_who(&rec.who, &nobody) && rec.when.basis == FR_TIME_BASIS_NONE && rec.outer.basis == FR_TIME_BASIS_NONE);
+        T_OK(same_who(&rec.who, &nobody) && rec.when.basis == FR_TIME_BASIS_NONE &&
+             rec.outer.basis == FR_TIME_BASIS_NONE);
     }
-    T_OK(!fr_form_is_bar(FR_SV("1234%|x")) && !fr_form_is_bar(FR_SV("%|")) && !fr_form_is_bar(FR_SV("12 %|")));
-    T_OK(!fr_form_is_bar(FR_SV("")) && !fr_form_is_bar(FR_SV("  ")) && !fr_form_is_bar(FR_SV("12")));
+    T_OK(!fr_form_is_bar(FR_SV("1234%|x")) && !fr_form_is_bar(FR_SV("%|")) &&
+         !fr_form_is_bar(FR_SV("12 %|")));
+    T_OK(!fr_form_is_bar(FR_SV("")) && !fr_form_is_bar(FR_SV("  ")) &&
+         !fr_form_is_bar(FR_SV("12")));
 }
 
 int main(void)
