@@ -60,7 +60,7 @@ def blocks_of(rank, ranks, rnd):
 
     def colour():
         return ("\033[36m%%(d)s.%03d\033[0m | \033[1mINFO\033[0m | pretrain.loop:tick:%d - step=%%(n)d loss=%%(l)s tokens=%d\n"
-                % (rnd.randrange(1000), rnd.randrange(90, 400), rnd.getrandbits(24)))
+                % (rnd.randrange(1000), rnd.choice((112, 127, 140)), rnd.getrandbits(24)))
 
     def words():
         return rnd.choice(("%(d)s WARNING store: slow answer of shard %(n)d, trying again, errors=0\n",
