@@ -184,6 +184,36 @@ static const struct fr_signal *metric_signal(const struct fr_case *c, const stru
     return NULL;
 }
 
+/* In how many sources: those that print metrics, and those where a detector found this kind in this metric. */
+struct shares {
+    uint32_t printing, found[FR_METRIC_COUNT_][FR_FINDING_COUNT_];
+};
+
+static void count_shares(const struct fr_case *c, struct shares *ret)
+{
+    *ret = (struct shares){0};
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        ret->printing += s->metric_points != 0;
+        for (uint32_t k = 0; k < s->findings.n; k++) {
+            const struct fr_finding *f = &s->findings.v[k];
+            bool again = false;
+            for (uint32_t j = 0; j < k; j++) {
+                again |= s->findings.v[j].metric == f->metric && s->findings.v[j].kind == f->kind;
+            }
+            ret->found[f->metric][f->kind] += !again;
+        }
+    }
+}
+
+/* What only stands out from noise does so by chance in a few of thousands of series. Ranks share their steps, their loss and the norm of
+ * their gradients, so what is real shows in more than one in twenty of them. */
+static bool by_chance(const struct shares *all, const struct fr_finding *f)
+{
+    bool noise = f->kind == FR_FINDING_DROP || f->kind == FR_FINDING_SPIKE || f->kind == FR_FINDING_JUMP;
+    return noise && all->found[f->metric][f->kind] * 20 < all->printing;
+}
+
 static void from_finding(struct fr_case *c, uint32_t src, const struct fr_finding *f)
 {
     /* law 8: it came back; of a gradient norm only the very first value is nothing, a scaler's search */
@@ -217,10 +247,14 @@ void fr_case_causes(struct fr_case *c)
         }
         from_other_signals(c, i);
     }
+    struct shares all;
+    count_shares(c, &all);
     for (uint32_t i = 0; i < c->set->sources.n; i++) {
         const struct fr_source_evidence *s = c->set->sources.v[i];
         for (uint32_t k = 0; k < s->findings.n; k++) {
-            from_finding(c, i, &s->findings.v[k]);
+            if (!by_chance(&all, &s->findings.v[k])) {
+                from_finding(c, i, &s->findings.v[k]);
+            }
         }
     }
 }
