@@ -60,6 +60,34 @@ T_TEST(what_abstaining_says)
     logs_end(&l);
 }
 
+/* Thirty ranks of eighty steps; from step 60 on `n_slow` of them take a third longer. */
+static void thirty_ranks(struct logs *l, unsigned n_slow)
+{
+    for (unsigned r = 0; r < 30; r++) {
+        char text[80 * 64], name[32];
+        size_t n = 0;
+        for (unsigned i = 1; i <= 80; i++) {
+            double s = (i > 60 && r < n_slow ? 4.0 : 3.0) + (double)((i * 7 + r) % 5) * 0.01;
+            n += (size_t)snprintf(text + n, sizeof text - n, "step %u loss %.3f step_time %.3f\n", i, 3.0 - i * 0.01, s);
+        }
+        snprintf(name, sizeof name, "rank%u.log", r);
+        logs_add(l, name, text);
+    }
+}
+
+T_TEST(one_of_many_series_stands_out_by_chance)
+{
+    struct logs l;
+    logs_begin(&l);
+    thirty_ranks(&l, 1);
+    T_EQ_STR(logs_answer(&l), "healthy");
+    logs_end(&l);
+    logs_begin(&l);
+    thirty_ranks(&l, 30);
+    T_OK(strncmp(logs_answer(&l), "gpu-straggler-slow-clock", 24) == 0);
+    logs_end(&l);
+}
+
 T_TEST(a_healthy_run_says_what_was_checked)
 {
     struct logs l;
