@@ -3,10 +3,7 @@
  * The first four bytes choose buffer, edge, read size and whether the size is known; the rest is the text. */
 #include "base/alloc.h"
 #include "read/framer.h"
-
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 struct memory {
     struct fr_stream s;
@@ -27,12 +24,6 @@ static int64_t memory_read(struct fr_stream *s, char *p, size_t n, struct fr_err
     s->ended = m->tells && m->at == m->n;
     return (int64_t)take;
 }
-
-#define CHECK(cond)  \
-    do {             \
-        if (!(cond)) \
-            abort(); \
-    } while (0)
 
 static void check(const struct fr_chunk *c, uint64_t at, const char *text)
 {

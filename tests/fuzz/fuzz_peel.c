@@ -3,26 +3,7 @@
  * view can be read, and every dialect's fact parser keeps its promise (at most four facts, sixteen
  * captures each). */
 #include "format/format.h"
-
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(cond)  \
-    do {             \
-        if (!(cond)) \
-            abort(); \
-    } while (0)
-
-static unsigned touch(fr_sv s)
-{
-    unsigned sum = 0;
-    CHECK(s.n == 0 || s.p != NULL);
-    for (size_t i = 0; i < s.n; i++) {
-        sum += (unsigned char)s.p[i];
-    }
-    return sum;
-}
+#include "fuzz/fuzz.h"
 
 static unsigned check_facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec)
 {

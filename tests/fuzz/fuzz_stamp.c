@@ -2,16 +2,7 @@
 /* fuzz_stamp: any bytes as a time: a taken time moves forward, lies in the calendar and prints as
  * itself; a refused one moves nothing. */
 #include "format/stamp.h"
-
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(cond)  \
-    do {             \
-        if (!(cond)) \
-            abort(); \
-    } while (0)
+#include "fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -2,26 +2,7 @@
 /* fuzz_trace: any text as a log: the joiner ends, keeps its bounds, and all it hands out can be
  * read. */
 #include "format/format.h"
-
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(cond)  \
-    do {             \
-        if (!(cond)) \
-            abort(); \
-    } while (0)
-
-static unsigned touch(fr_sv s)
-{
-    unsigned sum = 0;
-    CHECK(s.n == 0 || s.p != NULL);
-    for (size_t i = 0; i < s.n; i++) {
-        sum += (unsigned char)s.p[i];
-    }
-    return sum;
-}
+#include "fuzz/fuzz.h"
 
 static unsigned check(const struct fr_trace_done *d, uint64_t lines)
 {
