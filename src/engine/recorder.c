@@ -398,6 +398,23 @@ static void ignore_lines(struct fr_recorder *r, const struct fr_trace_done *done
     }
 }
 
+/* The event of the exception's own line. Below a header with a logger's prefix that line stands bare: the trace knows whose it is. */
+static bool is_of_trace(struct fr_recorder *r, struct fr_event *e, const struct fr_trace_done *done)
+{
+    static const struct fr_who nobody = FR_WHO_NONE;
+    if (e->line < done->line || e->line > done->exc_line) {
+        return false;
+    }
+    if (e->line == done->exc_line && same_speaker(&e->who, &nobody) &&
+        fr_sv_eq(e->text, fr_sv_head(done->exc_text, FR_EVENT_TEXT_MAX))) {
+        e->who = done->who;
+        e->who.node = fr_arena_dup(&r->ev->arena, done->who.node);
+        e->who.role = fr_arena_dup(&r->ev->arena, done->who.role);
+        e->when = e->when.basis == FR_TIME_BASIS_NONE ? done->when : e->when;
+    }
+    return same_speaker(&e->who, &done->who);
+}
+
 int fr_recorder_trace(struct fr_recorder *r, const struct fr_trace_done *done)
 {
     struct fr_source_evidence *ev = r->ev;
@@ -422,8 +439,7 @@ int fr_recorder_trace(struct fr_recorder *r, const struct fr_trace_done *done)
     for (uint32_t i = 0; i < ev->events.n;
          i++) { /* events are not yet in line order: traces end when their speaker speaks again */
         struct fr_event *e = &ev->events.v[i];
-        if (e->line >= done->line && e->line <= done->exc_line &&
-            same_speaker(&e->who, &done->who)) {
+        if (is_of_trace(r, e, done)) {
             e->trace = copy;
             attached |= e->line == done->exc_line;
         }

@@ -161,7 +161,8 @@ static void on_header(struct fr_tracer *t, const struct fr_record *rec, uint64_t
 static void on_frame(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker,
                      const struct fr_line_parts *p)
 {
-    struct open *o = fr_trace_pick(t, speaker, p, FOR_FRAME);
+    struct open *o = fr_trace_below_header(t, rec, speaker);
+    o = o != NULL ? o : fr_trace_pick(t, speaker, p, FOR_FRAME);
     if (o == NULL) {
         o = fr_trace_pick(t, speaker, p, FOR_MORE);
         if (o != NULL && fr_sv_has(fr_trace_build_link(&o->b)->type, FR_SV("RayTaskError"))) {

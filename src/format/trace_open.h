@@ -61,5 +61,8 @@ enum purpose {
 /* The open trace of this speaker that best takes a line with these parts; NULL: none does. */
 struct open *fr_trace_pick(struct fr_tracer *t, uint64_t speaker, const struct fr_line_parts *p,
                            enum purpose purpose);
+/* A logger writes its prefix before the header only; the bare lines right below are the same message. NULL: rec is not such a line.
+ * From now on the trace takes lines of this speaker. */
+struct open *fr_trace_below_header(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker);
 
 #endif

@@ -105,3 +105,19 @@ struct open *fr_trace_pick(struct fr_tracer *t, uint64_t speaker, const struct f
     }
     return best;
 }
+
+struct open *fr_trace_below_header(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker)
+{
+    const struct fr_who *w = &rec->who;
+    bool bare = w->rank < 0 && w->local_rank < 0 && w->task < 0 && w->pid < 0 && w->node.n == 0 && w->role.n == 0 &&
+                rec->when.basis == FR_TIME_BASIS_NONE && rec->level == FR_LEVEL_NONE;
+    for (uint32_t i = 0; bare && i < t->n; i++) {
+        struct open *o = t->open[i];
+        if (!o->is_table && o->dressed && o->state == WANT_FRAME && o->b.n_frames == 0 && o->b.line + 1 == rec->lineno) {
+            o->speaker = speaker;
+            o->dressed = false; /* what follows is as bare as this line */
+            return o;
+        }
+    }
+    return NULL;
+}

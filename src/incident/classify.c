@@ -250,6 +250,23 @@ static void classify(const struct fr_case *c, struct fr_obs *o)
     set_subject(c, o);
 }
 
+/* "Scheduler hit an exception: Traceback ..." says no more than the exception below it: where that is what a victim prints, so is this. */
+static void headers(struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *t = &c->obs.v[i];
+        if (t->e->trace == NULL || t->meaning != FR_MEANS_SYMPTOM || t->e->line != t->e->trace->last_line) {
+            continue;
+        }
+        for (uint32_t j = 0; j < c->obs.n; j++) {
+            struct fr_obs *o = &c->obs.v[j];
+            if (o->e->trace == t->e->trace && o->e->line == t->e->trace->first_line && o->meaning == FR_MEANS_CAUSE && o->e->count == 1) {
+                o->meaning = FR_MEANS_SYMPTOM;
+            }
+        }
+    }
+}
+
 void fr_case_classify(struct fr_case *c)
 {
     c->src_exits = FR_NEW_N(&c->arena, uint64_t, c->set->sources.n + 1);
@@ -274,4 +291,5 @@ void fr_case_classify(struct fr_case *c)
     for (uint32_t i = 0; i < c->obs.n; i++) {
         classify(c, &c->obs.v[i]);
     }
+    headers(c);
 }

@@ -163,6 +163,18 @@ static uint32_t unnamed_deaths(const struct fr_case *c, const struct fr_cand *k)
     return n;
 }
 
+/* All that is known of the ranks beside the candidate's one is that they were in a traceback when the log was cut. */
+static bool others_cut_off(const struct fr_case *c, const struct fr_cand *k)
+{
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (r->rank != k->ranks.v[0] && (r->cause == NULL || !r->cause->cut || r->symptom != NULL || r->stopped)) {
+            return false;
+        }
+    }
+    return c->ranks.n > 1;
+}
+
 static void set_scope(const struct fr_case *c, struct fr_cand *k)
 {
     const struct fr_failure *f = fr_cand_class(c, k);
@@ -182,6 +194,8 @@ static void set_scope(const struct fr_case *c, struct fr_cand *k)
         k->scope = FR_SCOPE_ALL_RANKS;
     } else if (f->scope == FR_SCOPE_ALL_RANKS && c->ranks.n <= 1 && c->world != 1) {
         k->scope = FR_SCOPE_ALL_RANKS; /* one rank's log of what hits all alike */
+    } else if (f->scope == FR_SCOPE_ALL_RANKS && told && others_cut_off(c, k)) {
+        k->scope = FR_SCOPE_ALL_RANKS;
     } else if ((k->ground == FR_GROUND_EXIT || k->ground == FR_GROUND_SYMPTOM) && k->ranks.n > 1) {
         k->scope = FR_SCOPE_UNKNOWN; /* several died the same way: the numbers do not order them */
     } else if (k->ranks.n == 1) {

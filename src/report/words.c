@@ -235,9 +235,9 @@ void fr_words_who(struct fr_buf *b, const struct fr_report *r, const struct fr_i
         fr_buf_addz(b, how);
         return;
     case FR_SCOPE_ALL_RANKS:
-        if (all > 1) {
+        if (r->input.world_size > 1) {
             fr_buf_printf(b, "All %" PRId32 " ranks failed alike", all);
-        } else {
+        } else { /* ranks seen are no world: the others' logs may be missing */
             fr_buf_addz(b, all == 1 ? "The run failed" : "All ranks failed alike");
         }
         return;

@@ -181,6 +181,15 @@ T_TEST(speakers)
            "1-5 ValueError|one at a.py:1 f\n");
 }
 
+/* A logger puts its prefix before the header; the rest of its message follows bare. */
+T_TEST(below_a_logged_header)
+{
+    EXPECT("[2026-03-11 08:05:41 TP2] Loader hit a wall: " TB "  File \"fit.py\", line 3, in f\n    x\nMyFault: y\n",
+           "1-4 rank2 MyFault|y at fit.py:3 f\n");
+    EXPECT("[2026-03-11 08:05:41 TP2] Loader hit a wall: " TB "of somebody else\n  File \"fit.py\", line 3, in f\n    x\nMyFault: y\n",
+           "3-5 MyFault|y at fit.py:3 f truncated\n");
+}
+
 T_TEST(native)
 {
     EXPECT("Fatal Python error: Segmentation fault\n\nThread 0x00007f1f2d7fe640 (most recent call "

@@ -38,6 +38,15 @@ T_TEST(a_complaint_is_about_the_peer)
                     "communicator and retrieving ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: "
                     "wait timeout after 600000ms, keys: /default_pg/0//cuda//0. This may indicate a possible application crash on rank 0 or a network set up issue.")}},
          .want = {"* rank 0"}},
+        {.name = "a scheduler that waited for the others is not the one they waited for",
+         .files = {{"serve.log",
+                    NCCL_INIT("gn11", "902", "2", "2", "8", "3b000")
+                    "[2026-03-11 08:05:41 TP2] Scheduler hit an exception: Traceback (most recent call last):\n"
+                    "  File \"/opt/env/lib/python3.11/site-packages/sglang/srt/model_executor/model_runner.py\", line 512, in load_model\n"
+                    "    raise ValueError(\n"
+                    "ValueError: TP rank 2 could finish the model loading, but there are other ranks that didn't finish loading. It is "
+                    "likely due to unexpected failures (e.g., OOM) or a slow node.\n"}},
+         .want = {"sglang-scheduler-exception unknown"}},
         {.name = "an error of its own is about the reporter",
          .files = {{"rank0.log", I_AM("0", "2", "900", "gn11") STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")},
                    {"rank1.log", I_AM("1", "2", "901", "gn12") STEPS KEY_ERROR("[rank1]: ")}},

@@ -23,6 +23,13 @@ T_TEST(the_same_error_everywhere)
         {.name = "all but one, told by the tee prefixes of one host",
          .files = {{"console.log", "[default0]:" I_AM("0", "2", "900", "gn11") "[default1]:" I_AM("1", "2", "901", "gn11") ARGUMENT("[default0]:") ARGUMENT("[default1]:")}},
          .want = {"* all-ranks"}},
+        {.name = "a broken installation on one rank; all that is left of another is the beginning of its traceback",
+         .files = {{"console.log",
+                    "[rank5]: ImportError: /opt/env/lib/python3.10/site-packages/flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so: "
+                    "undefined symbol: _ZN3c104cuda9SetDeviceEi\n"
+                    "[rank2]: Traceback (most recent call last):\n"
+                    "[rank2]:   File \"/home/ivo/fit/towers.py\", line 77, in build_tower\n"}},
+         .want = {"torch-lib-mismatch-undefined-symbol all-ranks"}},
     };
     LOGS_CASES(rows);
 }
@@ -46,6 +53,11 @@ T_TEST(not_everywhere)
                    {"rank1.log", I_AM("1", "3", "901", "gn11") STEPS TIMED_OUT("1", "10:14:30", "412")},
                    {"rank2.log", I_AM("2", "3", "902", "gn12") STEPS TIMED_OUT("2", "10:14:30", "412")}},
          .want = {"!* all-ranks"}},
+        {.name = "a broken installation on one rank while another one lost its peer",
+         .files = {{"console.log",
+                    "[rank5]: ImportError: /opt/env/lib/python3.10/site-packages/flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so: "
+                    "undefined symbol: _ZN3c104cuda9SetDeviceEi\n" CLOSED_BY_PEER("[rank2]: ", "[10.2.0.5]:14727")}},
+         .want = {"torch-lib-mismatch-undefined-symbol rank 5"}},
         {.name = "one process alone has no other ranks",
          .files = {{"fit.log", STEPS KEY_ERROR("")}},
          .want = {"python-exception unknown", "python-exception rank 0"}},
