@@ -93,6 +93,22 @@ static const struct fr_obs *exception_of(const struct fr_case *c, const struct f
     return NULL;
 }
 
+/* What the same program said of the same class as a mere warning, with no training in between: there it began. */
+static const struct fr_obs *precursor(const struct fr_case *c, const struct fr_cand *k, const struct fr_obs *own)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        bool trained = c->set->sources.v[own->src]->metric_tail[0] > o->e->line;
+        bool quiet = o->e->level != FR_LEVEL_NONE && o->e->level < FR_LEVEL_WARN;
+        bool aside = o->meaning == FR_MEANS_NOTHING || o->meaning == FR_MEANS_TEARDOWN;
+        bool said = o->failure == k->failure && aside && !quiet && o->attempt == c->attempt && o->src == own->src;
+        if (said && !trained && o->e->line < own->e->line && (o->rank < 0 || own->rank < 0 || o->rank == own->rank)) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
 static void set_evidence(struct fr_case *c, const struct fr_cand *k, struct fr_report *r, struct fr_incident *in)
 {
     const struct fr_obs *complaint = first_complaint(c);
@@ -108,6 +124,10 @@ static void set_evidence(struct fr_case *c, const struct fr_cand *k, struct fr_r
                                                                   k->finding->line <= c->obs.v[k->obs.v[0]].e->line));
     if (finding_first) {
         push_quote(in, quote_finding(c, r, k));
+    }
+    const struct fr_obs *warned = own == NULL ? NULL : precursor(c, k, own);
+    if (warned != NULL) {
+        push_quote(in, quote(c, r, warned));
     }
     const struct fr_obs *verdict = own == NULL ? NULL : exception_of(c, k, own);
     if (verdict != NULL) {
