@@ -165,6 +165,41 @@ static bool named_fact(struct fr_draft *d, fr_sv text)
     return false;
 }
 
+/* "Stalled ops: grad/a [ready ranks: 5, 3, 0, 1]" of older Horovods lists who came; who did not is a
+ * gap below the highest number. Ranks above it may be missing too: the size of the world is not said. */
+static bool ready_fact(const struct fr_peel_ctx *ctx, struct fr_draft *d, fr_sv text)
+{
+    enum { RANKS_MAX = 256, GAPS_MAX = 8 };
+    bool came[RANKS_MAX] = {false};
+    int32_t rank = -1, top = -1;
+    unsigned gaps = 0;
+    fr_sv at, list = FR_SV_NONE;
+    if (ctx->scratch == NULL || !fr_lex_find(text, "[ready ranks: ", &at)) {
+        return false;
+    }
+    while (fr_lex_index(&at, &rank)) {
+        if (rank >= RANKS_MAX) {
+            return false;
+        }
+        came[rank] = true;
+        top = rank > top ? rank : top;
+        (void)(fr_lex_lit(&at, ", ") || fr_lex_char(&at, ','));
+    }
+    for (int32_t r = 0; r < top; r++) {
+        if (!came[r]) {
+            gaps++;
+            list = fr_arena_printf(ctx->scratch, "%.*s%s%d", FR_SV_ARG(list), list.n > 0 ? "," : "", (int)r);
+        }
+    }
+    if (gaps == 0 || gaps > GAPS_MAX) {
+        return false;
+    }
+    d->fact = FR_FACT_MISSING;
+    fr_draft_list(d, FR_KEY_MISSING, list);
+    fr_draft_text(d, FR_KEY_REASON, FR_SV("ready-list"));
+    return true;
+}
+
 static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
                  int max)
 {
@@ -177,7 +212,7 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
         }
     }
     struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_NONE);
-    return d != NULL && coordination_fact(ctx, d, rec->text);
+    return d != NULL && (coordination_fact(ctx, d, rec->text) || ready_fact(ctx, d, rec->text));
 }
 
 static const char *const literals[] = {"are the lagging ranks",
@@ -192,6 +227,7 @@ static const char *const literals[] = {"are the lagging ranks",
                                        "heartbeat timeout",
                                        "timed out task names",
                                        "/replica:0/task:",
+                                       "[ready ranks: ",
                                        NULL};
 
 static const struct fr_format_sample samples[] = {
@@ -230,6 +266,9 @@ static const struct fr_format_sample samples[] = {
      "fact=missing missing=\"2, 3\" reason=named"},
     {"/job:jax_worker/replica:0/task:6", "fact=missing missing=6 task=6 reason=listed"},
     {"/job:jax_worker/replica:0/task:6 has connected to coordination service.", ""},
+    {"Stalled ops: HorovodBroadcast_w_0 [ready ranks: 3, 0, 2, 5]",
+     "fact=missing missing=\"1,4\" reason=ready-list"},
+    {"HorovodBroadcast_w_0 [ready ranks: 1, 0, 2], ", ""},
     {"Missing ranks:", ""},
     {"the missing ranks of the army", ""},
     {NULL, NULL}};

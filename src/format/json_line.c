@@ -156,6 +156,20 @@ static const json_t *error_file(const struct fr_peel_ctx *ctx, const json_t *mes
     return json_is_string(stack) ? stack : json_object_get(message, "message");
 }
 
+/* Loggers that put the traceback of an exception beside the message (structlog, python-json-logger): it ends in the
+ * exception, which says more. */
+static const json_t *traceback_beside(const json_t *object, const json_t *message)
+{
+    static const char *const names[] = {"exception", "exc_info", "exc_text", "traceback", "stack_trace", "stack", NULL};
+    for (const char *const *n = names; message != NULL && *n != NULL; n++) {
+        const json_t *v = json_object_get(object, *n);
+        if (json_is_string(v) && strstr(json_string_value(v), "Traceback (most recent call last)") != NULL) {
+            return v;
+        }
+    }
+    return message;
+}
+
 /* The string behind an opening quote, without \\u: to the closing quote, which is dropped. */
 static bool take_string(struct fr_arena *scratch, fr_sv *s, fr_sv *ret)
 {
@@ -207,7 +221,7 @@ static bool peel_docker(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 {
     static const char *const messages[] = {"log",  "MESSAGE",     "message", "msg",
-                                           "line", "textPayload", "text",    NULL};
+                                           "line", "textPayload", "text",    "event", NULL};
     fr_sv text = rec->text;
     if (ctx->scratch == NULL || text.n < 9 || text.n > TEXT_LIMIT || text.p[1] != '"' ||
         text.p[text.n - 1] != '}') {
@@ -218,7 +232,7 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     }
     json_t *object = json_loadb(text.p, text.n, JSON_ALLOW_NUL, NULL);
     const json_t *message =
-        object == NULL ? NULL : error_file(ctx, first_of(object, messages), rec);
+        object == NULL ? NULL : traceback_beside(object, error_file(ctx, first_of(object, messages), rec));
     fr_sv body = message == NULL ? FR_SV_NONE : text_of(ctx, message);
     bool is_line = body.p != NULL;
     if (is_line) {
@@ -257,6 +271,9 @@ static const struct fr_format_sample samples[] = {
     {"{\"message\": {\"message\": \"KeyError: 'x'\", \"extraInfo\": {\"py_callstack\": \"Traceback "
      "(most recent call last):\\n  File\", \"timestamp\": \"1796050455\"}}}",
      "level=error time=2026-11-30T14:54:15 text=\"Traceback (most recent call last):\n  File\""},
+    {"{\"ts\": 1700000000.25, \"level\": \"error\", \"rank\": 3, \"event\": \"gave up\", "
+     "\"exception\": \"Traceback (most recent call last):\\n  File\"}",
+     "level=error rank=3 text=\"Traceback (most recent call last):\n  File\""},
     {"{\"loss\": 1.5, \"step\": 3}", "time=- text=\"{\\\"loss\\\": 1.5, \\\"step\\\": 3}\""},
     {"{\"log\": broken}", "time=-"},
     {NULL, NULL}};

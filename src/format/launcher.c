@@ -129,11 +129,67 @@ static bool vllm_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
+/* Composer: "ERROR:composer.cli.launcher:Rank 2 crashed with exit code -7." */
+static bool composer_fact(struct fr_draft *d, fr_sv text)
+{
+    fr_sv at;
+    int32_t rank = -1;
+    if (!fr_lex_find(text, "Rank ", &at) || !fr_lex_index(&at, &rank) ||
+        !fr_lex_lit(&at, " crashed with exit code ")) {
+        return false;
+    }
+    d->fact = FR_FACT_EXIT;
+    fr_draft_num(d, FR_KEY_RANK, rank, FR_SV_NONE);
+    (void)fr_draft_num_after(d, FR_KEY_EXITCODE, text, FR_SV("exit code "));
+    fr_draft_text(d, FR_KEY_REASON, FR_SV("composer"));
+    return true;
+}
+
+/* Paddle: "ABORT!!! Out of all 4 trainers, the trainer process with rank=[1, 3] was aborted." */
+static bool paddle_fact(struct fr_draft *d, fr_sv text)
+{
+    fr_sv at, list;
+    if (!fr_lex_find(text, "the trainer process with rank=[", &at) ||
+        !fr_lex_until(&at, ']', &list)) {
+        return false;
+    }
+    d->fact = FR_FACT_EXIT;
+    fr_sv one = list;
+    int32_t rank = -1;
+    if (fr_lex_index(&one, &rank) && one.n == 0) {
+        fr_draft_num(d, FR_KEY_RANK, rank, list);
+    }
+    fr_draft_num(d, FR_KEY_EXITCODE, 1, FR_SV_NONE);
+    (void)fr_draft_num_after(d, FR_KEY_WORLD, text, FR_SV("Out of all "));
+    fr_draft_text(d, FR_KEY_REASON, FR_SV("paddle"));
+    return true;
+}
+
+/* torchelastic's events: {"name": "torchelastic.worker.status.FAILED", ..., "global_rank": 3, ...} */
+static bool event_fact(struct fr_draft *d, fr_sv text)
+{
+    if (!fr_sv_has(text, FR_SV("torchelastic.worker.status.FAILED")) ||
+        !fr_draft_num_after(d, FR_KEY_RANK, text, FR_SV("\"global_rank\": "))) {
+        return false;
+    }
+    d->fact = FR_FACT_EXIT;
+    fr_sv at, pid;
+    int32_t number = -1;
+    if (fr_lex_find(text, "\"worker_id\": \"", &at) && fr_lex_until(&at, '"', &pid) &&
+        fr_lex_index(&pid, &number)) {
+        fr_draft_num(d, FR_KEY_PID, number, FR_SV_NONE);
+    }
+    fr_draft_num(d, FR_KEY_EXITCODE, 1, FR_SV_NONE);
+    fr_draft_text(d, FR_KEY_REASON, FR_SV("elastic-event"));
+    return true;
+}
+
 static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
                  int max)
 {
     static bool (*const readers[])(struct fr_draft *, fr_sv) = {
-        deepspeed_fact, success_fact, subprocess_fact, spawn_fact, loader_fact, vllm_fact};
+        deepspeed_fact, success_fact, subprocess_fact, spawn_fact, loader_fact,
+        vllm_fact,      composer_fact, paddle_fact,    event_fact};
     (void)ctx;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
         struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_EXIT);
@@ -149,7 +205,8 @@ static const char *const literals[] = {
     " exits successfully",        "CalledProcessError",
     " terminated with signal ",   " terminated with the following error",
     " terminated with exit code", "DataLoader worker (pid",
-    "died unexpectedly",          NULL};
+    "died unexpectedly",          " crashed with exit code ",
+    "the trainer process with rank=[", "torchelastic.worker.status.FAILED", NULL};
 
 static const struct fr_format_sample samples[] = {
     {"[2024-05-01 10:00:00,123] [INFO] [launch.py:319:sigkill_handler] Killing subprocess 4242",
@@ -175,6 +232,17 @@ static const struct fr_format_sample samples[] = {
     {"(EngineCore pid=59085) ERROR 08-14 09:51:09 [multiproc_executor.py:284] Worker proc "
      "VllmWorker-2 died unexpectedly (exit code: None), shutting down executor.",
      "pid=59085 role=EngineCore fact=exit local_rank=2 worker=VllmWorker-2"},
+    {"ERROR:composer.cli.launcher:Rank 5 crashed with exit code -11.",
+     "level=error fact=exit rank=5 exitcode=-11 reason=composer"},
+    {"ERROR 2024-05-01 10:00:00,123 launch_utils.py:545] ABORT!!! Out of all 8 trainers, the trainer "
+     "process with rank=[6] was aborted. Please check its log.",
+     "fact=exit rank=6 world=8 reason=paddle"},
+    {"ABORT!!! Out of all 8 trainers, the trainer process with rank=[2, 6] was aborted.",
+     "fact=exit rank=- world=8 reason=paddle"},
+    {"{\"name\": \"torchelastic.worker.status.FAILED\", \"source\": \"WORKER\", \"timestamp\": 0, "
+     "\"metadata\": {\"run_id\": \"none\", \"global_rank\": 5, \"group_rank\": 0, \"worker_id\": "
+     "\"771\", \"state\": \"FAILED\"}}",
+     "fact=exit rank=5 pid=771 exitcode=1 reason=elastic-event"},
     {"it died unexpectedly", ""},
     {NULL, NULL}};
 

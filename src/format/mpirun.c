@@ -95,6 +95,14 @@ static bool table_line(struct fr_draft *d, fr_sv text)
         fr_draft_text(d, FR_KEY_REASON, FR_SV("mpirun-first"));
         return true;
     }
+    if (fr_lex_find(text, "Process name: ", &at) && fr_lex_index(&at, &rank) &&
+        fr_sv_trim(at).n == 0) { /* Horovod's own launcher */
+        d->fact = FR_FACT_EXIT;
+        fr_draft_num(d, FR_KEY_RANK, rank, FR_SV_NONE);
+        fr_draft_num(d, FR_KEY_EXITCODE, 1, FR_SV_NONE);
+        fr_draft_text(d, FR_KEY_REASON, FR_SV("horovodrun"));
+        return true;
+    }
     if (fr_lex_num_after(text, FR_SV("Exit code:    "), &code, &printed) ||
         fr_lex_num_after(text, FR_SV("  Exit code: "), &code, &printed)) {
         d->fact = FR_FACT_EXIT;
@@ -126,7 +134,7 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
            (noticed(d, rec->text) || table_line(d, rec->text) || aborted(d, rec->text));
 }
 
-static const char *const literals[] = {"noticed that process rank ", "Process name: [[",
+static const char *const literals[] = {"noticed that process rank ", "Process name: ",
                                        "Exit code:    ", "MPI_ABORT was invoked on rank", NULL};
 
 static const struct fr_format_sample samples[] = {
@@ -134,6 +142,8 @@ static const struct fr_format_sample samples[] = {
      "task=3 rank=3 text=\"Traceback (most recent call last):\""},
     {"[5]<stderr>:Killed", "task=5 text=Killed"},
     {"Tue Nov 25 12:34:56 2025[1,0]<stdout>:hello", "task=0 text=hello outer=2025-11-25T12:34:56"},
+    {"Process name: 6", "fact=exit rank=6 exitcode=1 reason=horovodrun"},
+    {"Process name: 6 of the pool", ""},
     {"mpirun noticed that process rank 7 with PID 4242 on node gpu-3 exited on signal 9 (Killed).",
      "fact=exit rank=7 pid=4242 node=gpu-3 exitcode=-9"},
     {"mpirun noticed that process rank 1 with PID 0 on node gpu-3 exited on signal 11 "

@@ -123,6 +123,8 @@ static const struct fr_format_sample samples[] = {
      "local_rank=0 rank=- level=info time=2026-01-02T03:04:05.123 text=\"step: "
      "10  loss:  7.1\""},
     {"[rank1]:  Original exception:", "rank=1 local_rank=-"},
+    {"2025-01-02 03:04:05 [rank6]: KeyError: 'y'",
+     "rank=6 time=2025-01-02T03:04:05 text=\"KeyError: 'y'\""},
     {"[RANK 1] loading", "rank=1 text=loading"},
     {"[rank: 5] Received SIGTERM: 15", "rank=5 text=\"Received SIGTERM: 15\""},
     {"[Rank 5] Some NCCL operations have failed", "rank=- pg_rank=5"},

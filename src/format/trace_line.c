@@ -229,7 +229,7 @@ static enum fr_trace_line take_words(fr_sv at, struct fr_line_parts *p)
         fr_sv_has(at, FR_SV("terminated with the following error"))) {
         return FR_LINE_CHILD;
     }
-    return fr_sv_starts(at, FR_SV("Exception ignored in")) ? FR_LINE_IGNORED : FR_LINE_OTHER;
+    return fr_sv_starts(at, FR_SV("Exception ignored ")) ? FR_LINE_IGNORED : FR_LINE_OTHER;
 }
 
 enum fr_trace_line fr_trace_line_of(fr_sv text, struct fr_line_parts *ret)

@@ -234,6 +234,46 @@ static void from_finding(struct fr_case *c, uint32_t src, const struct fr_findin
     }
 }
 
+/* A loss or norm that each rank prints of its own becomes NaN everywhere once the gradients were reduced. Where exactly one rank has it
+ * some steps before all the others, it began there. */
+static void first_to_go_bad(struct fr_case *c, struct fr_cand *k)
+{
+    const struct fr_finding *first = k->finding;
+    uint32_t others = 0;
+    int32_t rank = -1;
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < c->set->sources.n; i++) {
+            const struct fr_source_evidence *s = c->set->sources.v[i];
+            for (uint32_t n = 0; n < s->findings.n; n++) {
+                const struct fr_finding *f = &s->findings.v[n];
+                int32_t r = fr_case_rank_of(c, &f->who, i);
+                if (f->metric != first->metric || f->kind != first->kind) {
+                    continue;
+                }
+                if (f->step < 0 || r < 0) {
+                    return;
+                }
+                if (pass == 0 && f->step < first->step) {
+                    first = f;
+                    k->finding = f;
+                    k->finding_src = i;
+                } else if (pass == 1 && f == first) {
+                    rank = r;
+                } else if (pass == 1) {
+                    if (f->last_good_step < first->step) {
+                        return; /* bad in the same step, or nothing printed in it */
+                    }
+                    others++;
+                }
+            }
+        }
+    }
+    if (rank >= 0 && others != 0 && (int32_t)others + 1 >= c->world) {
+        fr_cand_rank(c, k, rank);
+        fr_cand_for(c, k, "rank %d had it in step %lld, all others later", rank, (long long)first->step);
+    }
+}
+
 void fr_case_causes(struct fr_case *c)
 {
     for (uint32_t i = 0; i < c->obs.n; i++) {
@@ -257,6 +297,12 @@ void fr_case_causes(struct fr_case *c)
             }
         }
     }
+    for (uint32_t i = 0; i < c->cands.n; i++) {
+        struct fr_cand *k = &c->cands.v[i];
+        if (k->ground == FR_GROUND_SERIES && k->finding != NULL && (k->finding->kind == FR_FINDING_NAN || k->finding->kind == FR_FINDING_INF)) {
+            first_to_go_bad(c, k);
+        }
+    }
 }
 
 /* Watchdogs that complain about their own process: it is the one that is stuck. */
@@ -264,6 +310,27 @@ static bool is_own_trouble(const struct fr_case *c, const struct fr_obs *o)
 {
     const char *id = c->lib->failures[o->failure].id;
     return o->rank >= 0 && (strcmp(id, "nccl-watchdog-heartbeat") == 0 || strcmp(id, "gil-induced-hang") == 0);
+}
+
+/* A launcher was told to stop before anything had failed under it, and elsewhere there are only victims: its node went first. */
+static void stopped_from_outside(struct fr_case *c)
+{
+    const struct fr_obs *told = NULL;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        if (o->attempt == c->attempt && o->e->fact == FR_FACT_STOP_RECEIVED && o->e->level >= FR_LEVEL_WARN && told == NULL &&
+            (c->src_exits[o->src] == 0 || c->src_exits[o->src] > o->e->line)) {
+            told = o;
+        }
+    }
+    int32_t f = told == NULL ? -1 : fr_case_class(c, "torchrun-sigterm-cascade");
+    struct fr_cand *k = f < 0 || c->nodes.n < 2 || told->node < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SYMPTOM);
+    if (k != NULL) {
+        fr_cand_obs(c, k, (uint32_t)(told - c->obs.v));
+        k->node = c->nodes.v[told->node].name;
+        k->score = -20; /* before every mere victim, behind every cause */
+        fr_cand_for(c, k, "the launcher on %.*s was told to stop before a process of its own had failed", FR_SV_ARG(k->node));
+    }
 }
 
 /* ---- victims only: the class of the best symptom is the answer when there is no cause to name ---- */
@@ -275,7 +342,8 @@ void fr_case_symptoms(struct fr_case *c)
         if (o->attempt != c->attempt || o->recovered) {
             continue;
         }
-        c->failed |= o->e->fact == FR_FACT_STOP_SENT || o->e->fact == FR_FACT_STOP_RECEIVED;
+        c->failed |= o->e->fact == FR_FACT_STOP_SENT || o->e->fact == FR_FACT_STOP_RECEIVED ||
+                     (o->e->fact == FR_FACT_SCHEDULER && o->meaning == FR_MEANS_TEARDOWN);
         if (quiet) {
             continue;
         }
@@ -313,4 +381,5 @@ void fr_case_symptoms(struct fr_case *c)
             k->node = peer;
         }
     }
+    stopped_from_outside(c);
 }

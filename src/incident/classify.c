@@ -52,6 +52,23 @@ static bool is_remote_status(fr_sv exception, fr_sv message)
     return false;
 }
 
+/* The frames are a launcher's own: torchrun, accelerate, or torch.distributed.launch after it killed its children. */
+static bool is_launcher(const struct fr_case *c, const struct fr_obs *o)
+{
+    static const char *const functions[] = {"launch_agent", "elastic", "_terminate_process_handler", "execute_subprocess_async", NULL};
+    for (const char *const *f = functions; *f != NULL; f++) {
+        if (fr_sv_has(o->e->trace->frames, fr_sv_z(*f))) {
+            return true;
+        }
+    }
+    bool killed = false;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *k = &c->obs.v[i];
+        killed |= k->src == o->src && k->e->fact == FR_FACT_STOP_SENT && k->e->line < o->e->line;
+    }
+    return killed && fr_sv_has(o->e->trace->frames, FR_SV("main (launch.py:"));
+}
+
 static void by_trace(const struct fr_case *c, struct fr_obs *o)
 {
     const struct fr_trace *t = o->e->trace;
@@ -59,7 +76,7 @@ static void by_trace(const struct fr_case *c, struct fr_obs *o)
     fr_sv name = last_part(origin ? t->origin_exception : t->exception);
     if (t->exception.n == 0 && t->kind == FR_TRACE_PYTHON) { /* cut off before its exception: it says who failed, not of what */
         bool after_exit = c->src_exits[o->src] != 0 && c->src_exits[o->src] < o->e->line && o->e->who.rank < 0;
-        bool launcher = after_exit || fr_sv_has(t->frames, FR_SV("launch_agent")) || fr_sv_has(t->frames, FR_SV("elastic"));
+        bool launcher = after_exit || is_launcher(c, o);
         o->cut = true;
         o->meaning = launcher ? FR_MEANS_TEARDOWN : FR_MEANS_CAUSE;
         o->failure = launcher ? o->failure : fr_case_class(c, "python-exception");
@@ -78,7 +95,8 @@ static void by_trace(const struct fr_case *c, struct fr_obs *o)
         o->meaning = nccl ? FR_MEANS_TEARDOWN : FR_MEANS_CAUSE;
         return;
     }
-    if (is_one_of(name, wrappers)) {
+    bool interrupted = fr_sv_starts(origin ? t->origin_message : t->message, FR_SV("KeyboardInterrupt")); /* inside of an extension */
+    if (is_one_of(name, wrappers) || interrupted) {
         o->meaning = FR_MEANS_TEARDOWN;
         return;
     }
@@ -153,7 +171,7 @@ static void set_subject(const struct fr_case *c, struct fr_obs *o)
     }
 }
 
-/* At least three metric points after the last time it was seen, or twenty lines after what was only a warning: it went on; a
+/* At least three metric points after the last time it was seen, or twenty lines or its end after what was only a warning: it went on; a
  * warning after the program said that it had finished is about the end of somebody else who had finished. The kernel's and the scheduler's word
  * stands all the same: a job that bypasses SIGTERM trains on for a while after its end was decided. */
 static bool went_on(const struct fr_case *c, const struct fr_obs *o)
@@ -168,8 +186,9 @@ static bool went_on(const struct fr_case *c, const struct fr_obs *o)
     bool restarted = c->src_restart[o->src] > o->e->last_line;
     bool trained = s->metric_tail[2] > o->e->last_line;
     bool warned = o->e->level != FR_LEVEL_NONE && o->e->level <= FR_LEVEL_WARN && s->lines > o->e->last_line + 20;
+    bool finished = o->e->level != FR_LEVEL_NONE && o->e->level <= FR_LEVEL_WARN && c->src_done[o->src] > o->e->last_line;
     bool after_end = c->src_done[o->src] != 0 && c->src_done[o->src] < o->e->line && o->e->level == FR_LEVEL_WARN;
-    return !decided && !restarted && (trained || warned || after_end);
+    return !decided && !restarted && (trained || warned || finished || after_end);
 }
 
 /* Classes that say no more than how a process ended. */

@@ -238,6 +238,30 @@ static int64_t lowest_missed(const struct fr_case *c)
     return lowest;
 }
 
+static bool is_listed(fr_sv list, int32_t rank)
+{
+    uint64_t r;
+    while (list.n != 0) {
+        if (!fr_sv_take_u64(&list, &r)) {
+            list = fr_sv_skip(list, 1);
+        } else if (r == (uint64_t)rank) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "[0, 1, 2, 3] joined but didn't finish collective #730" of all ranks there are: they wait for the network, not for each other. */
+static bool holds_everybody(const struct fr_case *c, fr_sv list)
+{
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        if (!is_listed(list, c->ranks.v[i].rank)) {
+            return false;
+        }
+    }
+    return c->ranks.n > 1;
+}
+
 void fr_case_collectives(struct fr_case *c)
 {
     int64_t lowest = lowest_missed(c);
@@ -245,7 +269,7 @@ void fr_case_collectives(struct fr_case *c)
         const struct fr_obs *o = &c->obs.v[i];
         fr_sv list = o->e->fact == FR_FACT_MISSING ? fr_event_text(o->e, FR_KEY_MISSING) : FR_SV_NONE;
         bool behind = fr_event_num(o->e, FR_KEY_SEQ, lowest) == lowest;
-        if (list.n != 0 && o->attempt == c->attempt && !o->recovered && behind) {
+        if (list.n != 0 && o->attempt == c->attempt && !o->recovered && behind && !holds_everybody(c, list)) {
             accuse(c, i, list, 60);
         }
     }

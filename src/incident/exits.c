@@ -201,6 +201,50 @@ static void odd_exit(struct fr_case *c, const struct fr_rank *r)
     fr_cand_for(c, k, "rank %d ended with exit code %d and printed no error", r->rank, r->exitcode);
 }
 
+/* Somebody waited in vain or lost a peer: then a lone exit may be a victim's. */
+static bool has_complaints(const struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        bool complaint = o->meaning == FR_MEANS_SYMPTOM || o->e->fact == FR_FACT_TIMEOUT || o->e->fact == FR_FACT_PEER_LOST;
+        if (o->attempt == c->attempt && complaint) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One process ended with code 1 while the launcher had to stop the others, and nobody complains of a peer: where it began is known,
+ * why is not. */
+static void lone_exit(struct fr_case *c)
+{
+    const struct fr_rank *lone = NULL;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (!r->has_exit || r->stopped || r->exitcode == 0) {
+            continue;
+        }
+        if (lone != NULL || r->exitcode != 1 || r->cause != NULL) {
+            return;
+        }
+        lone = r;
+    }
+    bool task = lone != NULL && fr_sv_eq(fr_event_text(lone->exit->e, FR_KEY_REASON), FR_SV("srun"));
+    int32_t f = fr_case_class(c, task ? "slurm-task-exit" : "silent-exit");
+    if (lone == NULL || f < 0 || c->ranks.n < 2 || has_complaints(c)) {
+        return;
+    }
+    struct fr_cand *k = fr_case_cand(c, f, FR_GROUND_EXIT);
+    if (k != NULL && k->obs.n == 0) {
+        fr_cand_obs(c, k, (uint32_t)(lone->exit - c->obs.v));
+        fr_cand_rank(c, k, lone->rank);
+        k->score = 10; /* any cause that somebody printed says more */
+        k->silent = true;
+        k->fatal = true;
+        fr_cand_for(c, k, "rank %d ended by itself, and nobody else did", lone->rank);
+    }
+}
+
 /* An abort is how the watchdog, a failed check or a C++ exception ends a process: with several of them, or beside a
  * time-out, the number says nothing about who was first. */
 static void weigh_aborts(struct fr_case *c)
@@ -215,7 +259,13 @@ static void weigh_aborts(struct fr_case *c)
     for (uint32_t i = 0; i < c->cands.n; i++) {
         struct fr_cand *k = &c->cands.v[i];
         bool abort_class = k->failure == fr_case_class(c, "torchrun-sigabrt") || k->failure == fr_case_class(c, "native-abort");
-        if (abort_class && (waited || how_many(c, -6) > 1)) {
+        if (k->ground == FR_GROUND_SIGNAL && k->fatal) {
+            continue; /* it said why: a corrupt heap, a failed check */
+        }
+        if (abort_class && !waited && how_many(c, -6) > 1) {
+            k->score -= 25;
+            fr_cand_against(c, k, "several ranks ended so, and the number says nothing about who was first");
+        } else if (abort_class && waited) {
             k->score -= 60;
             fr_cand_against(c, k, "an abort is how a process ends that waited for another one in vain");
         }
@@ -253,10 +303,12 @@ void fr_case_exits(struct fr_case *c)
         const struct fr_obs *o = &c->obs.v[i];
         int64_t code = fr_event_num(o->e, FR_KEY_EXITCODE, 0);
         code = code > 128 && code < 160 ? 128 - code : code;
-        if (o->e->fact == FR_FACT_EXIT && o->meaning != FR_MEANS_CAUSE && o->attempt == c->attempt && code < 0 && code != -15 && fr_case_exit_rank(c, o) < 0 &&
-            fr_event_text(o->e, FR_KEY_RANKS).n == 0 && !was_stopped(c, o, fr_event_num(o->e, FR_KEY_PID, -1))) {
+        bool named = fr_case_exit_rank(c, o) >= 0 || (fr_event_text(o->e, FR_KEY_RANKS).n != 0 && c->task_is_rank);
+        if (o->e->fact == FR_FACT_EXIT && o->meaning != FR_MEANS_CAUSE && o->attempt == c->attempt && code < 0 && code != -15 && !named &&
+            !was_stopped(c, o, fr_event_num(o->e, FR_KEY_PID, -1))) {
             signal_death(c, o, -1, (int)code);
         }
     }
     weigh_aborts(c);
+    lone_exit(c);
 }

@@ -127,7 +127,8 @@ static void learn_world(struct fr_case *c)
 {
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_event *e = c->obs.v[i].e;
-        int64_t w = e->fact == FR_FACT_IDENTITY || e->fact == FR_FACT_TIMEOUT ? fr_event_num(e, FR_KEY_WORLD, -1) : -1;
+        bool says = e->fact == FR_FACT_IDENTITY || e->fact == FR_FACT_TIMEOUT || e->fact == FR_FACT_EXIT;
+        int64_t w = says ? fr_event_num(e, FR_KEY_WORLD, -1) : -1;
         int64_t best = w > e->who.world ? w : e->who.world;
         if (best > c->world && best <= 1000000) {
             c->world = (int32_t)best;
@@ -350,6 +351,11 @@ static bool local_is_global(const struct fr_case *c)
         return false;
     }
     int32_t top = -1;
+    for (uint32_t i = 0; i < c->obs.n; i++) { /* the highest one of a world of n is n-1: no other host has room */
+        const struct fr_event *e = c->obs.v[i].e;
+        int64_t died = e->fact == FR_FACT_EXIT ? fr_event_num(e, FR_KEY_LOCAL_RANK, -1) : -1;
+        top = died > top ? (int32_t)died : top;
+    }
     for (uint32_t i = 0; i < c->set->sources.n; i++) {
         const struct fr_source_evidence *s = c->set->sources.v[i];
         top = s->hint.local_rank > top ? s->hint.local_rank : top;
@@ -358,6 +364,27 @@ static bool local_is_global(const struct fr_case *c)
         }
     }
     return (c->world > 0 && top + 1 == c->world) || (equal >= 2 && c->nodes.n <= 1 && (c->world < 0 || (int32_t)equal >= c->world));
+}
+
+/* srun reports the ends of several tasks of one host: it started a process per GPU there, not one launcher per host. */
+static bool tasks_share_a_host(const struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_event *a = c->obs.v[i].e;
+        bool ended = a->fact == FR_FACT_EXIT && fr_sv_eq(fr_event_text(a, FR_KEY_REASON), FR_SV("srun"));
+        fr_sv list = ended ? fr_event_text(a, FR_KEY_RANKS) : FR_SV_NONE;
+        if (fr_sv_chr(list, ',') != FR_NPOS || fr_sv_chr(list, '-') != FR_NPOS) {
+            return true;
+        }
+        for (uint32_t k = 0; ended && k < i; k++) {
+            const struct fr_event *b = c->obs.v[k].e;
+            if (b->fact == FR_FACT_EXIT && fr_sv_eq(fr_event_text(a, FR_KEY_NODE), fr_event_text(b, FR_KEY_NODE)) &&
+                fr_event_text(b, FR_KEY_RANKS).n != 0 && !fr_sv_eq(list, fr_event_text(b, FR_KEY_RANKS))) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 static bool task_is_global(const struct fr_case *c)
@@ -371,7 +398,7 @@ static bool task_is_global(const struct fr_case *c)
         }
         equal++;
     }
-    return equal >= 2 || (equal == 1 && c->world > 1);
+    return equal >= 2 || (equal == 1 && c->world > 1) || (c->task_rank.n == 0 && tasks_share_a_host(c));
 }
 
 int32_t fr_case_rank_of(const struct fr_case *c, const struct fr_who *who, uint32_t src)

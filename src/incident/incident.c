@@ -6,6 +6,32 @@
 #include "incident/case.h"
 #include "incident/explain.h"
 
+static bool is_agents_word(const struct fr_event *e)
+{
+    return e->fact == FR_FACT_EXIT && fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("agent"));
+}
+
+/* torchrun restarts without a word at its usual log level: the next thing it says is that another child failed. Events are in the order
+ * of their lines. */
+static bool restarts_after(const struct fr_source_evidence *s, uint32_t k)
+{
+    const struct fr_event *e = &s->events.v[k];
+    if (!is_agents_word(e) || e->who.pid < 0) {
+        return false;
+    }
+    for (uint32_t i = k + 1; i < s->events.n; i++) {
+        const struct fr_event *next = &s->events.v[i];
+        if (next->fact == FR_FACT_ATTEMPT) {
+            return false;
+        }
+        if (is_agents_word(next) && next->who.pid == e->who.pid && next->line > e->line &&
+            fr_event_num(next, FR_KEY_PID, -1) != fr_event_num(e, FR_KEY_PID, -1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void fill_obs(struct fr_case *c)
 {
     for (uint32_t i = 0; i < c->set->sources.n; i++) {
@@ -24,6 +50,7 @@ static void fill_obs(struct fr_case *c)
             *o = (struct fr_obs){.e = &s->events.v[k], .src = i, .rank = -1, .subject = -1, .node = -1, .attempt = attempt,
                                  .failure = -1, .signal = -1, .began = FR_TIME_NONE};
             c->attempts = attempt + 1 > c->attempts ? attempt + 1 : c->attempts;
+            attempt += s->attempt < 0 && restarts_after(s, k);
         }
     }
 }
@@ -41,22 +68,32 @@ static void clear_attempt(struct fr_case *c)
     c->failed = false;
 }
 
-/* The launcher itself was told to stop: the cause is outside these logs, and that much is known. */
-static bool told_to_stop(const struct fr_case *c)
+/* The launcher itself was told to stop, or the scheduler says that it cancelled the job: the cause is outside these logs, and that much
+ * is known. */
+static int32_t told_to_stop(const struct fr_case *c)
 {
-    bool told = false, died = false;
+    int32_t told = -1;
+    bool died = false;
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
-        told |= o->attempt == c->attempt && o->e->fact == FR_FACT_STOP_RECEIVED;
-        died |= o->attempt == c->attempt && o->e->fact == FR_FACT_EXIT && fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0;
+        if (o->attempt != c->attempt) {
+            continue;
+        }
+        if (o->e->fact == FR_FACT_STOP_RECEIVED) {
+            told = fr_case_class(c, "torchrun-sigterm-cascade");
+        } else if (o->e->fact == FR_FACT_SCHEDULER && told < 0) {
+            told = o->failure;
+        }
+        died |= o->e->fact == FR_FACT_EXIT && fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0;
     }
-    return told && !died;
+    return died ? -1 : told;
 }
 
 /* Something ended that should not have, and nothing says why: the page of the verdict, what was seen, what to collect. */
 static int abstain(struct fr_case *c, struct fr_report *r)
 {
-    int32_t f = fr_case_class(c, told_to_stop(c) ? "torchrun-sigterm-cascade" : "inconclusive");
+    int32_t told = told_to_stop(c);
+    int32_t f = told >= 0 ? told : fr_case_class(c, "inconclusive");
     struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SYMPTOM);
     for (uint32_t i = 0; k != NULL && i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];

@@ -15,7 +15,7 @@ T_TEST(healthy_runs)
         {.name = "samples that talk of tracebacks",
          .files = {{"fit.log", STEPS "2026-03-09 10:04:30,000 INFO [fit] sample: 'Q: what does \"Segmentation fault (core dumped)\" mean? A: ...'\n"
                     "2026-03-09 10:04:32,000 INFO [fit] finished after 40 steps\n"}},
-         .want = {"healthy"}, .waits = "a sample text that quotes the words of a crash is taken for one"},
+         .want = {"healthy"}},
         {.name = "a warning at the exit",
          .files = {{"rank0.log", I_AM("0", "1", "900", "gn11") STEPS "2026-03-09 10:04:32,000 INFO [fit] finished after 40 steps\n"
                     "[rank0]:[W309 10:04:33.120501112 ProcessGroupNCCL.cpp:1496] Warning: WARNING: destroy_process_group() was not called before program exit, "
