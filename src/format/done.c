@@ -121,6 +121,24 @@ static bool so_many_epochs(fr_sv text)
     return false;
 }
 
+/* "finished after 2000 steps" and nothing more */
+static bool after_so_many(fr_sv text)
+{
+    static const char *const units[] = {" steps", " iterations", " iters", " epochs", " batches", NULL};
+    fr_sv at;
+    uint64_t n = 0;
+    if (!fr_lex_after(text, FR_SV("inished after "), &at) || !fr_lex_digits(&at, 1, 9, &n)) {
+        return false;
+    }
+    for (const char *const *u = units; *u != NULL; u++) {
+        fr_sv rest = at;
+        if (fr_sv_take(&rest, fr_sv_z(*u)) && (rest.n == 0 || fr_sv_eq(rest, FR_SV(".")))) {
+            return !fr_sv_has(text, FR_SV("poch ")) && !fr_sv_has(text, FR_SV("valuation"));
+        }
+    }
+    return false;
+}
+
 /* "rank 3 finished", "Rank 3: done." and nothing more */
 static bool rank_ends(fr_sv text)
 {
@@ -161,7 +179,7 @@ static const char *reason_of(const struct fr_record *rec)
             return is_whole(fr_sv_head(text, at), tail) ? "complete" : NULL;
         }
     }
-    return so_many_epochs(text) || rank_ends(text) ? "complete" : NULL;
+    return so_many_epochs(text) || after_so_many(text) || rank_ends(text) ? "complete" : NULL;
 }
 
 static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
@@ -216,6 +234,7 @@ static const char *const literals[] = {"after training is done",
                                        "ob completed succ",
                                        "ob finished succ",
                                        " finished",
+                                       "inished after ",
                                        ": done",
                                        " exiting cleanly",
                                        " exited cleanly",
@@ -244,6 +263,10 @@ static const struct fr_format_sample samples[] = {
     {"training finished at step 3600", "fact=done"},
     {"wandb: Synced 5 W&B file(s), 0 media file(s)", ""},
     {"finished epoch 3", ""},
+    {"finished after 2000 steps", "fact=done"},
+    {"evaluation finished after 200 steps", ""},
+    {"Epoch 3 finished after 200 steps", ""},
+    {"finished after 3 retries", ""},
     {"finished 3 epochs of 10", ""},
     {"finished loading", ""},
     {"Finished training epoch 3", ""},

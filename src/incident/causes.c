@@ -324,12 +324,12 @@ static void stopped_from_outside(struct fr_case *c)
         }
     }
     int32_t f = told == NULL ? -1 : fr_case_class(c, "torchrun-sigterm-cascade");
-    struct fr_cand *k = f < 0 || c->nodes.n < 2 || told->node < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SYMPTOM);
-    if (k != NULL) {
+    struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SYMPTOM);
+    if (k != NULL && k->ground == FR_GROUND_SYMPTOM) {
         fr_cand_obs(c, k, (uint32_t)(told - c->obs.v));
-        k->node = c->nodes.v[told->node].name;
+        k->node = c->nodes.n > 1 && told->node >= 0 ? c->nodes.v[told->node].name : FR_SV_NONE;
         k->score = -20; /* before every mere victim, behind every cause */
-        fr_cand_for(c, k, "the launcher on %.*s was told to stop before a process of its own had failed", FR_SV_ARG(k->node));
+        fr_cand_for(c, k, "the launcher was told to stop before a process of its own had failed");
     }
 }
 

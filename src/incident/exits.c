@@ -35,6 +35,12 @@ static bool was_stopped(const struct fr_case *c, const struct fr_obs *exit, int6
     return false;
 }
 
+/* A program that tells of an exit in passing and goes on: a sample text, a retried helper. */
+static bool is_quoted(const struct fr_obs *o)
+{
+    return o->recovered && o->e->level != FR_LEVEL_NONE && o->e->level <= FR_LEVEL_INFO;
+}
+
 static void exit_of(struct fr_case *c, const struct fr_obs *o, int32_t task, int32_t rank)
 {
     (void)task;
@@ -229,6 +235,14 @@ static void lone_exit(struct fr_case *c)
         }
         lone = r;
     }
+    for (uint32_t i = 0; lone != NULL && i < c->ranks.n; i++) { /* who did not obey SIGTERM was stuck: the lone one may have waited for it */
+        const struct fr_rank *r = &c->ranks.v[i];
+        bool late = r->exitcode == -9 && ended_at(r) != FR_TIME_NONE && ended_at(lone) != FR_TIME_NONE &&
+                    ended_at(r) - ended_at(lone) >= 25 * FR_NS_PER_S;
+        if (late) {
+            return;
+        }
+    }
     bool task = lone != NULL && fr_sv_eq(fr_event_text(lone->exit->e, FR_KEY_REASON), FR_SV("srun"));
     int32_t f = fr_case_class(c, task ? "slurm-task-exit" : "silent-exit");
     if (lone == NULL || f < 0 || c->ranks.n < 2 || has_complaints(c)) {
@@ -245,6 +259,18 @@ static void lone_exit(struct fr_case *c)
     }
 }
 
+/* A corrupt heap, a failed check: the process itself said why it aborts. */
+static bool says_why(const struct fr_case *c, const struct fr_cand *k)
+{
+    for (uint32_t i = 0; i < k->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[k->obs.v[i]];
+        if (k->failure == fr_case_class(c, "native-abort") && o->meaning == FR_MEANS_CAUSE && o->signal >= 0 && o->e->fact == FR_FACT_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* An abort is how the watchdog, a failed check or a C++ exception ends a process: with several of them, or beside a
  * time-out, the number says nothing about who was first. */
 static void weigh_aborts(struct fr_case *c)
@@ -259,8 +285,8 @@ static void weigh_aborts(struct fr_case *c)
     for (uint32_t i = 0; i < c->cands.n; i++) {
         struct fr_cand *k = &c->cands.v[i];
         bool abort_class = k->failure == fr_case_class(c, "torchrun-sigabrt") || k->failure == fr_case_class(c, "native-abort");
-        if (k->ground == FR_GROUND_SIGNAL && k->fatal) {
-            continue; /* it said why: a corrupt heap, a failed check */
+        if (abort_class && says_why(c, k)) {
+            continue;
         }
         if (abort_class && !waited && how_many(c, -6) > 1) {
             k->score -= 25;
@@ -276,7 +302,7 @@ void fr_case_exits(struct fr_case *c)
 {
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
-        if (o->e->fact != FR_FACT_EXIT || o->attempt != c->attempt) {
+        if (o->e->fact != FR_FACT_EXIT || o->attempt != c->attempt || is_quoted(o)) {
             continue;
         }
         fr_sv list = fr_event_text(o->e, FR_KEY_RANKS);
@@ -304,7 +330,7 @@ void fr_case_exits(struct fr_case *c)
         int64_t code = fr_event_num(o->e, FR_KEY_EXITCODE, 0);
         code = code > 128 && code < 160 ? 128 - code : code;
         bool named = fr_case_exit_rank(c, o) >= 0 || (fr_event_text(o->e, FR_KEY_RANKS).n != 0 && c->task_is_rank);
-        if (o->e->fact == FR_FACT_EXIT && o->meaning != FR_MEANS_CAUSE && o->attempt == c->attempt && code < 0 && code != -15 && !named &&
+        if (o->e->fact == FR_FACT_EXIT && !is_quoted(o) && o->meaning != FR_MEANS_CAUSE && o->attempt == c->attempt && code < 0 && code != -15 && !named &&
             !was_stopped(c, o, fr_event_num(o->e, FR_KEY_PID, -1))) {
             signal_death(c, o, -1, (int)code);
         }

@@ -285,7 +285,8 @@ static void learn_families(struct fr_case *c)
                 g->top = number > g->top ? number : g->top;
             } else if (c->src_rank[i] < 0 && g->against == 0) {
                 bool series = g->members >= 4 && (uint32_t)g->top + 1 == g->members && names_processes(fr_buf_sv(&key));
-                c->src_rank[i] = g->proven >= 2 || series ? number : -1;
+                bool fits = c->world > 2 && g->top + 1 == c->world && g->members + 1 >= (uint32_t)c->world; /* at most one is missing */
+                c->src_rank[i] = g->proven >= 2 || series || fits ? number : -1;
             }
         }
     }

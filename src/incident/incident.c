@@ -102,6 +102,9 @@ static int abstain(struct fr_case *c, struct fr_report *r)
             fr_cand_obs(c, k, i);
         }
     }
+    if (k != NULL && told >= 0) {
+        k->scope = fr_cand_class(c, k)->scope;
+    }
     return k == NULL ? 0 : fr_explain_incident(c, (int32_t)(k - c->cands.v), r);
 }
 

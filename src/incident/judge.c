@@ -278,6 +278,40 @@ static void unordered_rivals(struct fr_case *c, struct fr_cand *best)
     }
 }
 
+/* Can a process of this local rank be that rank? With n processes per node, rank = node * n + local, and n is more than any local. */
+static bool fits_local(int32_t rank, int64_t local)
+{
+    return rank == local || rank - local > local;
+}
+
+/* The launcher saw another process fail, of which nothing is left in the log: whether that one was before the winner is not known. */
+static void unheard_exits(struct fr_case *c, struct fr_cand *best)
+{
+    const struct fr_obs *other = NULL;
+    if (best->scope != FR_SCOPE_RANK || !best->fatal || (best->ground != FR_GROUND_SIGNAL && best->ground != FR_GROUND_TRACE)) {
+        return;
+    }
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        int64_t local = fr_event_num(o->e, FR_KEY_LOCAL_RANK, -1), code = fr_event_num(o->e, FR_KEY_EXITCODE, 0);
+        if (o->e->fact != FR_FACT_EXIT || o->attempt != c->attempt || local < 0 || code == 0 || code == -15) {
+            continue;
+        }
+        int32_t rank = fr_case_exit_rank(c, o);
+        if (rank >= 0 ? rank == best->ranks.v[0] : fits_local(best->ranks.v[0], local)) {
+            return;
+        }
+        const struct fr_rank *r = fr_case_rank(c, rank >= 0 ? rank : (int32_t)local);
+        other = r == NULL || (r->cause == NULL && r->symptom == NULL) ? o : other;
+    }
+    if (other != NULL && !fr_sv_eq(fr_event_text(other->e, FR_KEY_REASON), FR_SV("spawn"))) {
+        fr_cand_against(c, best, "the launcher saw another process fail, and nothing of that one is in the logs");
+        best->scope = FR_SCOPE_UNKNOWN;
+        best->ranks.n = 0;
+        best->contested = true;
+    }
+}
+
 int32_t fr_case_judge(struct fr_case *c)
 {
     for (uint32_t i = 0; i < c->cands.n; i++) {
@@ -292,6 +326,7 @@ int32_t fr_case_judge(struct fr_case *c)
     }
     if (best >= 0) {
         unordered_rivals(c, &c->cands.v[best]);
+        unheard_exits(c, &c->cands.v[best]);
     }
     return best;
 }

@@ -63,8 +63,25 @@ static int32_t startup_class(const struct fr_case *c, int32_t failure)
     return -1;
 }
 
+/* The one that does not complain said why it died: then it is not silent, and the others' complaints speak for it. */
+static bool has_spoken(struct fr_case *c, const struct tally *t)
+{
+    for (uint32_t i = 0; t->suspects == 1 && i < c->cands.n; i++) {
+        struct fr_cand *k = &c->cands.v[i];
+        if ((k->ground == FR_GROUND_SIGNAL || k->ground == FR_GROUND_TRACE) && k->ranks.n == 1 && k->ranks.v[0] == t->suspect[0]->rank) {
+            k->score += 10;
+            fr_cand_for(c, k, "%u of %u ranks complained of a peer, and this one did not", t->victims, c->ranks.n);
+            return true;
+        }
+    }
+    return false;
+}
+
 static void accuse_silent(struct fr_case *c, const struct tally *t)
 {
+    if (has_spoken(c, t)) {
+        return;
+    }
     bool stalled = t->timeouts != 0;
     int32_t f = startup_class(c, c->obs.v[t->first].failure);
     bool finished = t->suspects == 1 && t->suspect[0]->done; /* it had fewer batches than those that wait */

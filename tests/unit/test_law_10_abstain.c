@@ -21,6 +21,11 @@ T_TEST(healthy_runs)
                     "[rank0]:[W309 10:04:33.120501112 ProcessGroupNCCL.cpp:1496] Warning: WARNING: destroy_process_group() was not called before program exit, "
                     "which can leak resources.\n"}},
          .want = {"healthy"}},
+        {.name = "a destructor's complaint in the words of Python 3.14",
+         .files = {{"fit.log", STEPS "2026-03-09 10:04:32,000 INFO [fit] finished after 40 steps\n"
+                    "Exception ignored while calling deallocator <function Sink.__del__ at 0x7ff780683110>:\nTraceback (most recent call last):\n"
+                    "  File \"/home/ivo/fit/sink.py\", line 51, in __del__\nRuntimeError: sink is closed\n"}},
+         .want = {"healthy"}},
         {.name = "two ranks that finish",
          .files = {{"rank0.log", I_AM("0", "2", "900", "gn11") STEPS "2026-03-09 10:04:32,000 INFO [fit] finished after 40 steps\n"},
                    {"rank1.log", I_AM("1", "2", "901", "gn11") STEPS "2026-03-09 10:04:32,000 INFO [fit] finished after 40 steps\n"}},
@@ -40,6 +45,13 @@ T_TEST(what_cannot_be_told)
                     "W0309 10:05:02.118000 771 torch/distributed/elastic/agent/server/api.py:719] Received Signals.SIGTERM death signal, shutting down workers\n"
                     STOP("900") STOP("901")}},
          .want = {"inconclusive", "torchrun-sigterm-cascade *", "!* rank *"}},
+        {.name = "the scheduler cancelled the job",
+         .files = {{"console.log", I_AM("0", "2", "900", "gn11") STEPS "slurmstepd: error: *** JOB 7712 ON gn11 CANCELLED AT 2026-03-09T10:05:02 ***\n"}},
+         .want = {"slurm-cancelled-signal launcher", "!healthy"}},
+        {.name = "somebody pressed Ctrl-C while an extension was loading",
+         .files = {{"console.log", "WARNING:torch.distributed.elastic.agent.server.api:Received 2 death signal, shutting down workers\n"
+                    TRACE("", "fit.py", "3", "<module>", "RuntimeError: KeyboardInterrupt: <EMPTY MESSAGE>")}},
+         .want = {"torchrun-sigterm-cascade *", "!python-exception *"}},
         {.name = "nothing was printed",
          .files = {{"fit.log", ""}},
          .want = {"inconclusive", "error: nothing could be read*"}},

@@ -85,6 +85,40 @@ T_TEST(a_rank_of_a_group_is_no_global_one)
     logs_end(&l);
 }
 
+T_TEST(ranks_that_are_proven_by_counting)
+{
+    static const struct logs_case rows[] = {
+        {.name = "local rank 3 in a world of four leaves no room for another host",
+         .files = {{"console.log", "using world size: 4, data-parallel size: 4\n" FAILED("-9", "3", "904")}},
+         .want = {"torchrun-sigkill-exit-minus-9 rank 3"}},
+        {.name = "local rank 3 in a world of eight may be rank 3 or 7",
+         .files = {{"console.log", "using world size: 8, data-parallel size: 8\n" FAILED("-9", "3", "904")}},
+         .want = {"torchrun-sigkill-exit-minus-9 unknown"}},
+        {.name = "two tasks of one host are a process each, so tasks are ranks",
+         .files = {{"console.log", "srun: error: gn11: task 2: Exited with exit code 1\nsrun: Terminating StepId=77.0\n"
+                    "srun: error: gn11: task 0: Killed\nsrun: error: gn12: task 5: Killed\n"}},
+         .want = {"slurm-task-exit rank 2"}},
+        {.name = "one task per host may be a launcher",
+         .files = {{"console.log", "srun: error: gn11: task 0: Exited with exit code 1\nsrun: Terminating StepId=77.0\nsrun: error: gn12: task 1: Killed\n"}},
+         .want = {"!* rank *"}},
+        {.name = "of four numbered files one was never written",
+         .files = {{"0.out", TRACE("", "fit.py", "20", "setup", "torch.distributed.DistStoreError: Timed out after 61 seconds waiting for clients. 3/4 clients joined.")},
+                   {"1.out", TRACE("", "fit.py", "20", "setup", "torch.distributed.DistStoreError: wait timeout after 60000ms, keys: /default_pg/0//cpu//0/0")},
+                   {"3.out", TRACE("", "fit.py", "20", "setup", "torch.distributed.DistStoreError: wait timeout after 60000ms, keys: /default_pg/0//cpu//0/0")}},
+         .want = {"c10d-clients-joined-timeout rank 2", "c10d-store-wait-timeout rank 2"}},
+        {.name = "JSON lines with the traceback beside the message",
+         .files = {{"console.log",
+                    "{\"ts\": 1773050401.10, \"level\": \"info\", \"rank\": 0, \"world\": 2, \"event\": \"begin\"}\n"
+                    "{\"ts\": 1773050401.20, \"level\": \"error\", \"rank\": 1, \"world\": 2, \"event\": \"gave up\", \"exception\": \"Traceback (most recent "
+                    "call last):\\n  File \\\"/home/ivo/fit/collator.py\\\", line 88, in pad\\n    x = d[k]\\nKeyError: 'token_mask'\\n\"}\n"
+                    "{\"ts\": 1773050402.40, \"level\": \"error\", \"rank\": 0, \"world\": 2, \"event\": \"gave up\", \"exception\": \"Traceback (most recent "
+                    "call last):\\n  File \\\"/home/ivo/fit/loop.py\\\", line 14, in step\\n    dist.all_reduce(g)\\nRuntimeError: [/pytorch/third_party/gloo/gloo/"
+                    "transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:932\\n\"}\n"}},
+         .want = {"python-exception rank 1"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

@@ -111,6 +111,50 @@ T_TEST(the_loud_lines_are_told_to_be_no_cause)
     logs_end(&l);
 }
 
+T_TEST(the_launcher_names_the_one_that_ended)
+{
+    static const struct logs_case rows[] = {
+        {.name = "Composer",
+         .files = {{"console.log", "rank0[900][MainThread]: DEBUG: composer.utils.dist: Initializing torch.dist: global_rank=0, local_rank=0, world_size=8, "
+                    "local_world_size=8, node_rank=0\nERROR:composer.cli.launcher:Rank 6 crashed with exit code -7.\n"}},
+         .want = {"sigbus-exit-minus-7 rank 6"}},
+        {.name = "Paddle",
+         .files = {{"console.log", "INFO 2026-03-09 10:05:02,118 launch_utils.py:307] terminate all the procs\n"
+                    "ERROR 2026-03-09 10:05:02,119 launch_utils.py:545] ABORT!!! Out of all 8 trainers, the trainer process with rank=[5] was aborted. "
+                    "Please check its log.\n"}},
+         .want = {"silent-exit rank 5"}},
+        {.name = "Paddle, three at once",
+         .files = {{"console.log", "ERROR 2026-03-09 10:05:02,119 launch_utils.py:545] ABORT!!! Out of all 8 trainers, the trainer process with "
+                    "rank=[1, 5, 6] was aborted. Please check its log.\n"}},
+         .want = {"inconclusive", "!healthy", "!* rank *"}},
+        {.name = "one exit among complaints may be a victim's",
+         .files = {{"console.log", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")
+                    "ERROR:composer.cli.launcher:Rank 1 crashed with exit code 1.\n"}},
+         .want = {"!* rank 1"}},
+        {.name = "all that ended did so by one signal, and nothing else is known",
+         .files = {{"console.log", TABLE_HEAD ROW("1", "10:05:01", "gn11", "1", "1", "-6", "901", "") TABLE_ROOT ROW("0", "10:05:01", "gn11", "0", "0", "-6", "900", "") TABLE_END}},
+         .want = {"torchrun-sigabrt unknown"}},
+        {.name = "Hydra's box",
+         .files = {{"console.log", "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 9071 RUNNING AT gn11\n=   EXIT CODE: 9\n"
+                    "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n"}},
+         .want = {"process-killed-sigkill unknown"}},
+        {.name = "the rank that aborted said why, and all others lost it",
+         .files = {{"a.log", I_AM("0", "2", "900", "gn11") CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")},
+                   {"b.log", I_AM("1", "2", "901", "gn12") "free(): invalid size\n" FAILED("-6", "0", "901")}},
+         .want = {"native-abort rank 1"}},
+        {.name = "the launcher saw another one fail, of which nothing is left",
+         .files = {{"console.log", OOM("[rank3]: ") STOP("904") "E0309 10:05:03.442000 771 torch/distributed/elastic/multiprocessing/api.py:1002] failed "
+                    "(exitcode: 1) local_rank: 2 (pid: 903) of binary: /opt/env/bin/python3\n"}},
+         .want = {"cuda-oom unknown"}},
+        {.name = "an agent was told to stop; elsewhere there are only victims",
+         .files = {{"gn11.log", I_AM("0", "2", "900", "gn11") STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727") FAILED("1", "0", "900")},
+                   {"gn12.log", I_AM("1", "2", "901", "gn12") STEPS "W0309 10:05:00.118000 771 torch/distributed/elastic/agent/server/api.py:719] Received Signals.SIGTERM "
+                    "death signal, shutting down workers\n" STOP("901")}},
+         .want = {"torchrun-sigterm-cascade *"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

@@ -101,6 +101,28 @@ T_TEST(edges_lead_to_the_rank_that_waits_for_nobody)
     LOGS_CASES(rows);
 }
 
+T_TEST(a_report_that_lists_everybody_accuses_nobody)
+{
+    static const struct logs_case rows[] = {
+        {.name = "all of four joined and did not finish",
+         .files = {{"console.log", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") I_AM("2", "4", "902", "gn11") I_AM("3", "4", "903", "gn11")
+                    "[rank2]:[E309 10:14:30.784743622 ProcessGroupNCCL.cpp:1936] Rank 2\n\t - [2] Timeout at collective: ALLREDUCE, #730\n"
+                    "\t - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:\n"
+                    "\t   - [0, 1, 2, 3] joined but didn't finish collective #730 (count from 1)\n"}},
+         .want = {"!* rank *", "!* ranks *", "*"}},
+        {.name = "one of four",
+         .files = {{"console.log", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") I_AM("2", "4", "902", "gn11") I_AM("3", "4", "903", "gn11")
+                    "[rank2]:[E309 10:14:30.784743622 ProcessGroupNCCL.cpp:1936] Rank 2\n\t - [2] Timeout at collective: ALLREDUCE, #730\n"
+                    "\t - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:\n"
+                    "\t   - [1] finished collective #729, but didn't join collective #730 (count from 1)\n"}},
+         .want = {"* rank 1"}},
+        {.name = "Horovod's list of who came",
+         .files = {{"console.log", "Stalled ops: HorovodBroadcast_w_0 [ready ranks: 3, 0, 2, 4, 5]\n"}},
+         .want = {"horovod-stalled-ops rank 1"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

@@ -65,6 +65,21 @@ T_TEST(not_everywhere)
     LOGS_CASES(rows);
 }
 
+T_TEST(numbers_that_go_bad_on_one_rank_first)
+{
+    static const struct logs_case rows[] = {
+        {.name = "the loss of rank 1 is NaN one step before the others'",
+         .files = {{"rank0.log", I_AM("0", "2", "900", "gn11") STEP("1", "2.91") STEP("2", "2.74") STEP("3", "2.69") STEP("4", "nan") STEP("5", "nan") STEP("6", "nan")},
+                   {"rank1.log", I_AM("1", "2", "901", "gn11") STEP("1", "2.93") STEP("2", "2.75") STEP("3", "nan") STEP("4", "nan") STEP("5", "nan") STEP("6", "nan")}},
+         .want = {"loss-nan-generic rank 1"}},
+        {.name = "in the same step it is everybody's",
+         .files = {{"rank0.log", I_AM("0", "2", "900", "gn11") STEP("1", "2.91") STEP("2", "2.74") STEP("3", "nan") STEP("4", "nan") STEP("5", "nan") STEP("6", "nan")},
+                   {"rank1.log", I_AM("1", "2", "901", "gn11") STEP("1", "2.93") STEP("2", "2.75") STEP("3", "nan") STEP("4", "nan") STEP("5", "nan") STEP("6", "nan")}},
+         .want = {"loss-nan-generic all-ranks"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

@@ -95,6 +95,17 @@ T_TEST(a_fingerprint_has_no_rank_host_time_or_address)
     logs_end(&c);
 }
 
+T_TEST(torchrun_restarts_without_a_word)
+{
+    static const struct logs_case rows[] = {
+        {.name = "the first attempt's death is the first incident",
+         .files = {{"console.log", I_AM("0", "2", "900", "gn11") I_AM("1", "2", "901", "gn11") STEPS FAILED("-9", "1", "901")
+                    I_AM("0", "2", "910", "gn11") I_AM("1", "2", "911", "gn11") KEY_ERROR("[rank0]: ") FAILED("1", "0", "910")}},
+         .want = {"torchrun-sigkill-exit-minus-9 rank 1"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();
