@@ -268,11 +268,44 @@ static bool launchers(struct fr_draft *d, const struct fr_record *rec)
            NUM(FR_KEY_WORLD, " distributed_world_size=");
 }
 
+/* The command as typed or as `sh -x` shows it: "$ torchrun --nproc_per_node 4 fit.py", "+ python -m torch.distributed.run
+ * --nproc-per-node=4 fit.py". Without --nnodes there is one node. The script stands behind the launcher's options: without it the
+ * line may go on with them. */
+static bool command(struct fr_draft *d, const struct fr_record *rec)
+{
+    static const char *const prompts[] = {"$ ", "# ", "+ ", NULL};
+    static const char *const launchers_[] = {"torchrun ", "python -m torch.distributed.", "python3 -m torch.distributed.", NULL};
+    fr_sv at = rec->text, behind, value;
+    for (const char *const *p = prompts; *p != NULL; p++) {
+        fr_sv rest;
+        size_t i = fr_sv_find(rec->text, fr_sv_z(*p));
+        if (i != FR_NPOS && i < 120) {
+            rest = fr_sv_skip(rec->text, i + 2);
+            at = rest.p > at.p ? rest : at;
+        }
+    }
+    bool launched = false;
+    for (const char *const *l = launchers_; *l != NULL; l++) {
+        launched |= fr_sv_starts(at, fr_sv_z(*l));
+    }
+    int32_t n = -1;
+    if (!launched || fr_sv_has(at, FR_SV("nnode")) ||
+        (!fr_lex_after(at, FR_SV("--nproc_per_node"), &behind) && !fr_lex_after(at, FR_SV("--nproc-per-node"), &behind))) {
+        return false;
+    }
+    if ((!fr_lex_char(&behind, '=') && !fr_lex_char(&behind, ' ')) || (value = behind, !fr_lex_index(&behind, &n)) ||
+        !fr_sv_has(behind, FR_SV(".py"))) {
+        return false;
+    }
+    fr_draft_num(d, FR_KEY_WORLD, n, fr_sv_range(value.p, behind.p));
+    return true;
+}
+
 static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
                  int max)
 {
     static bool (*const readers[])(struct fr_draft *, const struct fr_record *) = {
-        launchers, jax, vllm, named, first_line, of_so_many};
+        launchers, jax, vllm, command, named, first_line, of_so_many};
     (void)ctx;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
         struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_IDENTITY);
@@ -320,6 +353,8 @@ static const char *const literals[] = {"world_size",
                                        "ank 6/",
                                        "ank 7/",
                                        " pid ",
+                                       "--nproc_per_node",
+                                       "--nproc-per-node",
                                        NULL};
 
 static const struct fr_format_sample samples[] = {
@@ -368,6 +403,11 @@ static const struct fr_format_sample samples[] = {
     {"The checkpoint being loaded used a DP world size of 8 but the current "
      "world size is 2.",
      ""},
+    {"(env) ivo@gn11:~/fit$ torchrun --nproc_per_node 4 fit.py --lr 3e-4", "fact=identity world=4"},
+    {"+ python3 -m torch.distributed.run --nproc-per-node=2 --master-port 29501 fit.py", "fact=identity world=2"},
+    {"$ torchrun --nproc_per_node 4 --nnodes 2 fit.py", ""},
+    {"$ torchrun --nproc_per_node 4 \\", ""},
+    {"start it with torchrun --nproc_per_node 4 fit.py", ""},
     {"expected world_size=8 for this recipe", ""},
     {"world_size: 0.5", ""},
     {"reading shard, rank 3 of 8 shards", ""},

@@ -118,19 +118,54 @@ static void resume(const struct fr_case *c, struct fr_incident *in, struct fr_re
     }
 }
 
-/* A kill that nobody explains: after a stretch of training once more is worth a try; before the first step the same need (mostly
- * of memory) would only meet the same limit. */
+static bool is_one_of(const char *id, const char *const *list)
+{
+    for (; *list != NULL; list++) {
+        if (strcmp(id, *list) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All that is known is that processes ended with code 1, as an uncaught exception of Python ends one. */
+static bool only_code_one(const struct fr_case *c)
+{
+    uint32_t ones = 0;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        int64_t code = o->e->fact == FR_FACT_EXIT ? fr_event_num(o->e, FR_KEY_EXITCODE, 0) : 0;
+        bool complaint = o->meaning == FR_MEANS_SYMPTOM || o->e->fact == FR_FACT_TIMEOUT || o->e->fact == FR_FACT_PEER_LOST;
+        if (o->attempt != c->attempt) {
+            continue;
+        }
+        if (complaint || (code != 0 && code != 1 && code != -15)) {
+            return false;
+        }
+        ones += code == 1;
+    }
+    return ones != 0;
+}
+
+/* An end that nobody explains: after a stretch of training once more is worth a try; before the first step the same need (of memory, when
+ * it was killed) or the same mistake (when it ended by itself) would only meet the same end. And what ended the run needs a remedy, also where
+ * its class is a mere warning in most runs. */
 static void action(const struct fr_case *c, const struct fr_cand *k, struct fr_incident *in)
 {
+    static const char *const kills[] = {"process-killed-sigkill", "torchrun-sigkill-exit-minus-9", NULL};
+    static const char *const ends[] = {"inconclusive", "silent-exit", "slurm-task-exit", "torchrun-child-failed", NULL};
     const char *id = fr_cand_class(c, k)->id;
-    if (strcmp(id, "process-killed-sigkill") != 0 && strcmp(id, "torchrun-sigkill-exit-minus-9") != 0) {
-        return;
-    }
     uint64_t points = 0;
     for (uint32_t i = 0; i < c->set->sources.n; i++) {
         points += c->set->sources.v[i]->metric_points;
     }
-    in->action = points != 0 ? FR_ACTION_RESTART : FR_ACTION_FIX_FIRST;
+    if (is_one_of(id, kills)) {
+        in->action = points != 0 ? FR_ACTION_RESTART : FR_ACTION_FIX_FIRST;
+    } else if (is_one_of(id, ends) && points == 0 && only_code_one(c)) {
+        in->action = FR_ACTION_FIX_FIRST;
+    } else if (in->action == FR_ACTION_NONE && k->fatal) {
+        in->action = FR_ACTION_FIX_FIRST;
+    }
 }
 
 void fr_explain_advice(struct fr_case *c, const struct fr_cand *k, struct fr_incident *in, struct fr_report *r)

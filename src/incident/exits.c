@@ -110,8 +110,8 @@ int32_t fr_case_exit_rank(const struct fr_case *c, const struct fr_obs *o)
         return (int32_t)rank;
     }
     int32_t r = fr_case_pid_rank(c, o->node, fr_event_num(e, FR_KEY_PID, -1));
-    if (r < 0 && c->nodes.n <= 1 && fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("spawn"))) {
-        r = (int32_t)fr_event_num(e, FR_KEY_LOCAL_RANK, -1); /* mp.spawn's index is the rank on one host */
+    if (r < 0 && c->nodes.n <= 1 && (fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("spawn")) || fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("vllm")))) {
+        r = (int32_t)fr_event_num(e, FR_KEY_LOCAL_RANK, -1); /* on one host, the index that mp.spawn or vLLM's executor gave is the rank */
     }
     if (r < 0) {
         struct fr_who who = FR_WHO_NONE;

@@ -175,6 +175,18 @@ static bool others_cut_off(const struct fr_case *c, const struct fr_cand *k)
     return c->ranks.n > 1;
 }
 
+/* The launcher told this one from the others. */
+static bool named_by_launcher(const struct fr_case *c, const struct fr_cand *k)
+{
+    for (uint32_t i = 0; i < k->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[k->obs.v[i]];
+        if (o->e->fact == FR_FACT_EXIT && fr_event_num(o->e, FR_KEY_RANK, -1) >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void set_scope(const struct fr_case *c, struct fr_cand *k)
 {
     const struct fr_failure *f = fr_cand_class(c, k);
@@ -195,7 +207,7 @@ static void set_scope(const struct fr_case *c, struct fr_cand *k)
         k->scope = FR_SCOPE_ALL_RANKS;
     } else if (f->scope == FR_SCOPE_ALL_RANKS && k->ranks.n != 1) {
         k->scope = FR_SCOPE_ALL_RANKS;
-    } else if (f->scope == FR_SCOPE_ALL_RANKS && c->ranks.n <= 1 && c->world != 1) {
+    } else if (f->scope == FR_SCOPE_ALL_RANKS && c->ranks.n <= 1 && c->world != 1 && !named_by_launcher(c, k)) {
         k->scope = FR_SCOPE_ALL_RANKS; /* one rank's log of what hits all alike */
     } else if (f->scope == FR_SCOPE_ALL_RANKS && told && others_cut_off(c, k)) {
         k->scope = FR_SCOPE_ALL_RANKS;
