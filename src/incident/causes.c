@@ -147,7 +147,8 @@ static void from_obs(struct fr_case *c, uint32_t i)
     fr_sv named = o->e->n_signals != 0 ? fr_event_text(o->e, FR_KEY_NODE) : FR_SV_NONE;
     bool earlier = o->began != FR_TIME_NONE && k->began != FR_TIME_NONE && o->began + o->slack < k->began - k->slack;
     if (k->node.n == 0 || earlier) {
-        k->node = named.n != 0 ? named : o->node >= 0 ? c->nodes.v[o->node].name : FR_SV_NONE;
+        int32_t node = fr_case_node_of(c, named);
+        k->node = node >= 0 ? c->nodes.v[node].name : o->node >= 0 ? c->nodes.v[o->node].name : FR_SV_NONE;
     }
     if (o->began != FR_TIME_NONE && (k->began == FR_TIME_NONE || o->began < k->began)) {
         k->began = o->began;

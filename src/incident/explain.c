@@ -183,6 +183,8 @@ static void set_initiator(struct fr_case *c, const struct fr_cand *k, struct fr_
     struct fr_rank *rank = k->ranks.n == 1 ? fr_case_rank(c, k->ranks.v[0]) : NULL;
     if (node.n == 0 && rank != NULL && rank->node >= 0) {
         node = c->nodes.v[rank->node].name;
+    } else if (node.n == 0 && rank != NULL && rank->exit != NULL && rank->exit->node >= 0) {
+        node = c->nodes.v[rank->exit->node].name; /* where its launcher saw it end */
     }
     it->node = dup(r, node);
     it->when = in->evidence.n != 0 ? in->evidence.v[0].when : FR_WHEN_NONE;

@@ -32,9 +32,10 @@ static int32_t joined(const struct fr_map *m, const char *key)
     return fr_map_get(m, fr_sv_z(key), &v) && v != CONFLICT ? (int32_t)v : -1;
 }
 
-/* "gpu-07.cluster.local" and "gpu-07" are one host. An address stays whole. */
+/* "gpu-07.cluster.local", "slurmstepd-gpu-07" and "gpu-07" are one host. An address stays whole. */
 static fr_sv short_host(fr_sv name)
 {
+    (void)fr_sv_take(&name, FR_SV("slurmstepd-"));
     size_t dot = fr_sv_chr(name, '.');
     bool address = name.n != 0 && name.p[0] >= '0' && name.p[0] <= '9';
     return dot == FR_NPOS || address ? name : fr_sv_head(name, dot);
