@@ -184,12 +184,28 @@ static bool event_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
+/* Inference servers, one node each: "Shard 1 failed to start" (TGI), "Rank 0 scheduler is dead." (SGLang). */
+static bool server_fact(struct fr_draft *d, fr_sv text)
+{
+    fr_sv at;
+    int32_t index = -1;
+    bool tgi = fr_lex_find(text, "Shard ", &at) && fr_lex_index(&at, &index) && fr_sv_starts(at, FR_SV(" failed to start"));
+    if (!tgi && !(fr_lex_find(text, "Rank ", &at) && fr_lex_index(&at, &index) && fr_sv_starts(at, FR_SV(" scheduler is dead")))) {
+        return false;
+    }
+    d->fact = FR_FACT_EXIT;
+    fr_draft_num(d, FR_KEY_RANK, index, FR_SV_NONE);
+    fr_draft_num(d, FR_KEY_EXITCODE, 1, FR_SV_NONE);
+    fr_draft_text(d, FR_KEY_REASON, tgi ? FR_SV("tgi") : FR_SV("sglang"));
+    return true;
+}
+
 static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
                  int max)
 {
     static bool (*const readers[])(struct fr_draft *, fr_sv) = {
         deepspeed_fact, success_fact, subprocess_fact, spawn_fact, loader_fact,
-        vllm_fact,      composer_fact, paddle_fact,    event_fact};
+        vllm_fact,      composer_fact, paddle_fact,    event_fact, server_fact};
     (void)ctx;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
         struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_EXIT);
@@ -206,7 +222,8 @@ static const char *const literals[] = {
     " terminated with signal ",   " terminated with the following error",
     " terminated with exit code", "DataLoader worker (pid",
     "died unexpectedly",          " crashed with exit code ",
-    "the trainer process with rank=[", "torchelastic.worker.status.FAILED", NULL};
+    "the trainer process with rank=[", "torchelastic.worker.status.FAILED",
+    " failed to start",           " scheduler is dead",  NULL};
 
 static const struct fr_format_sample samples[] = {
     {"[2024-05-01 10:00:00,123] [INFO] [launch.py:319:sigkill_handler] Killing subprocess 4242",
@@ -243,6 +260,9 @@ static const struct fr_format_sample samples[] = {
      "\"metadata\": {\"run_id\": \"none\", \"global_rank\": 5, \"group_rank\": 0, \"worker_id\": "
      "\"771\", \"state\": \"FAILED\"}}",
      "fact=exit rank=5 pid=771 exitcode=1 reason=elastic-event"},
+    {"2025-05-02T08:00:12.001Z ERROR text_generation_launcher: Shard 1 failed to start", "fact=exit rank=1 reason=tgi"},
+    {"[12-16 14:27:08] Rank 2 scheduler is dead. Please check if there are relevant logs.", "fact=exit rank=2 reason=sglang"},
+    {"the service failed to start", ""},
     {"it died unexpectedly", ""},
     {NULL, NULL}};
 

@@ -92,6 +92,7 @@ static bool table_line(struct fr_draft *d, fr_sv text)
         fr_lex_index(&at, &rank)) {
         d->fact = FR_FACT_EXIT;
         fr_draft_num(d, FR_KEY_RANK, rank, FR_SV_NONE);
+        fr_draft_num(d, FR_KEY_EXITCODE, 1, FR_SV_NONE); /* not 0; the next line says which */
         fr_draft_text(d, FR_KEY_REASON, FR_SV("mpirun-first"));
         return true;
     }
@@ -101,6 +102,11 @@ static bool table_line(struct fr_draft *d, fr_sv text)
         fr_draft_num(d, FR_KEY_RANK, rank, FR_SV_NONE);
         fr_draft_num(d, FR_KEY_EXITCODE, 1, FR_SV_NONE);
         fr_draft_text(d, FR_KEY_REASON, FR_SV("horovodrun"));
+        return true;
+    }
+    if (fr_lex_num_after(text, FR_SV("Exit code: -"), &code, &printed) && code < 65) { /* of a Python parent: a signal */
+        d->fact = FR_FACT_EXIT;
+        fr_draft_num(d, FR_KEY_EXITCODE, -code, printed);
         return true;
     }
     if (fr_lex_num_after(text, FR_SV("Exit code:    "), &code, &printed) ||
@@ -135,13 +141,14 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
 }
 
 static const char *const literals[] = {"noticed that process rank ", "Process name: ",
-                                       "Exit code:    ", "MPI_ABORT was invoked on rank", NULL};
+                                       "Exit code:    ", "Exit code: -", "MPI_ABORT was invoked on rank", NULL};
 
 static const struct fr_format_sample samples[] = {
     {"[1,3]<stderr>:Traceback (most recent call last):",
      "task=3 rank=3 text=\"Traceback (most recent call last):\""},
     {"[5]<stderr>:Killed", "task=5 text=Killed"},
     {"Tue Nov 25 12:34:56 2025[1,0]<stdout>:hello", "task=0 text=hello outer=2025-11-25T12:34:56"},
+    {"[12-16 14:27:10] Exit code: -9", "fact=exit exitcode=-9"},
     {"Process name: 6", "fact=exit rank=6 exitcode=1 reason=horovodrun"},
     {"Process name: 6 of the pool", ""},
     {"mpirun noticed that process rank 7 with PID 4242 on node gpu-3 exited on signal 9 (Killed).",

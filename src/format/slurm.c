@@ -136,7 +136,8 @@ static bool requeue_fact(struct fr_draft *d, fr_sv text)
 {
     bool bypass = fr_sv_has(text, FR_SV("Bypassing signal "));
     bool caught = fr_sv_has(text, FR_SV("Caught signal "));
-    if (bypass || caught) {
+    bool fault = caught && fr_sv_has(text, FR_SV(" (")); /* UCX: "Caught signal 11 (Segmentation fault: ...)" */
+    if (bypass || (caught && !fault)) {
         d->fact = FR_FACT_STOP_RECEIVED;
         (void)fr_draft_num_after(d, FR_KEY_SIGNAL, text,
                                  bypass ? FR_SV("Bypassing signal ") : FR_SV("Caught signal "));
@@ -181,6 +182,7 @@ static const char *const literals[] = {"srun: error: ",
                                        NULL};
 
 static const struct fr_format_sample samples[] = {
+    {"[gn11:4101:0:4101] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x28)", ""},
     {"srun: error: gpu07: task 3: Exited with exit code 1",
      "fact=exit node=gpu07 task=3 ranks=3 exitcode=1"},
     {"srun: error: nid[01-04]: tasks 0-7,9: Killed",

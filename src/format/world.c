@@ -95,7 +95,7 @@ static bool has_any(fr_sv text, const char *const *words)
 static bool named(struct fr_draft *d, const struct fr_record *rec)
 {
     static const char *const joined[] = {"world_size", "WORLD_SIZE",    "worldsize",
-                                         "World_size", "process_count", NULL};
+                                         "World_size", "process_count", "dist_world_size", NULL};
     static const char *const spaced[] = {"world size", "World size", "World Size", "WORLD SIZE",
                                          NULL};
     static const char *const ranks[] = {"rank", "RANK", "Rank", "global_rank", "GLOBAL_RANK", NULL};
@@ -284,12 +284,28 @@ static bool command(struct fr_draft *d, const struct fr_record *rec)
             at = rest.p > at.p ? rest : at;
         }
     }
+    size_t windows = fr_sv_find(rec->text, FR_SV(">python")); /* F:\\fit>python -m ... */
+    if (windows != FR_NPOS && windows < 200 && fr_sv_has(fr_sv_head(rec->text, windows), FR_SV(":\\"))) {
+        at = fr_sv_skip(rec->text, windows + 1);
+    }
+    for (fr_sv word, rest = at; fr_lex_until(&rest, ' ', &word) && fr_sv_has(word, FR_SV("=")) && fr_is_upper(word.p[0]);) {
+        at = rest; /* CUDA_VISIBLE_DEVICES=6 torchrun ... */
+    }
     bool launched = false;
     for (const char *const *l = launchers_; *l != NULL; l++) {
         launched |= fr_sv_starts(at, fr_sv_z(*l));
     }
     int32_t n = -1;
-    if (!launched || fr_sv_has(at, FR_SV("nnode")) ||
+    fr_sv args = at;
+    bool alone = fr_lex_lit(&args, "srun ")
+                     ? (fr_sv_has(args, FR_SV("-n 1 ")) || fr_sv_has(args, FR_SV("--ntasks=1 "))) && fr_sv_has(args, FR_SV(" python"))
+                     : fr_lex_lit(&args, "torchrun ") && fr_lex_token(&args, &value) && fr_sv_ends(value, FR_SV(".py"));
+    if (alone) { /* one task; torchrun starts one process unless it is told otherwise */
+        fr_draft_num(d, FR_KEY_WORLD, 1, FR_SV_NONE);
+        return true;
+    }
+    bool nodes = fr_sv_has(at, FR_SV("nnode")) && !fr_sv_has(at, FR_SV("--nnodes 1 ")) && !fr_sv_has(at, FR_SV("--nnodes=1 "));
+    if (!launched || nodes ||
         (!fr_lex_after(at, FR_SV("--nproc_per_node"), &behind) && !fr_lex_after(at, FR_SV("--nproc-per-node"), &behind))) {
         return false;
     }
@@ -355,6 +371,8 @@ static const char *const literals[] = {"world_size",
                                        " pid ",
                                        "--nproc_per_node",
                                        "--nproc-per-node",
+                                       "torchrun ",
+                                       "srun -",
                                        NULL};
 
 static const struct fr_format_sample samples[] = {
@@ -405,6 +423,12 @@ static const struct fr_format_sample samples[] = {
      ""},
     {"(env) ivo@gn11:~/fit$ torchrun --nproc_per_node 4 fit.py --lr 3e-4", "fact=identity world=4"},
     {"+ python3 -m torch.distributed.run --nproc-per-node=2 --master-port 29501 fit.py", "fact=identity world=2"},
+    {"ivo@gn11:~$ CUDA_VISIBLE_DEVICES=0,1 torchrun --nnodes 1 --nproc_per_node 2 fit.py", "fact=identity world=2"},
+    {"(env) ivo@gn11:~$ CUDA_VISIBLE_DEVICES=6 torchrun fit.py --lr 1", "fact=identity world=1"},
+    {"$ torchrun fit.py", "fact=identity world=1"},
+    {"$ srun -p gpu -n 1 -w gn11 python fit.py", "fact=identity world=1"},
+    {"(f:\\env) F:\\fit>python -m torch.distributed.run --nnodes 1 --nproc_per_node 1 fit.py", "fact=identity world=1"},
+    {"see torchrun fit.py for help", ""},
     {"$ torchrun --nproc_per_node 4 --nnodes 2 fit.py", ""},
     {"$ torchrun --nproc_per_node 4 \\", ""},
     {"start it with torchrun --nproc_per_node 4 fit.py", ""},

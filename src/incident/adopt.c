@@ -125,6 +125,12 @@ static void adopt(struct fr_case *c, struct fr_cand *k)
         fr_cand_for(c, k, "rank %d is the only one that ended by signal %d", rank, -code);
         return;
     }
+    rank = k->n_unknown <= 1 && !has_victims(c) ? only_exit(c, 1) : -1;
+    if (rank >= 0) {
+        fr_cand_rank(c, k, rank);
+        fr_cand_for(c, k, "rank %d is the only one that ended by itself, and this is the only error", rank);
+        return;
+    }
     rank = only_spawned(c, k);
     if (rank >= 0) {
         fr_cand_rank(c, k, rank);

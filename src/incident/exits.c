@@ -245,7 +245,12 @@ static void lone_exit(struct fr_case *c)
     }
     bool task = lone != NULL && fr_sv_eq(fr_event_text(lone->exit->e, FR_KEY_REASON), FR_SV("srun"));
     int32_t f = fr_case_class(c, task ? "slurm-task-exit" : "silent-exit");
-    if (lone == NULL || f < 0 || c->ranks.n < 2 || has_complaints(c)) {
+    static const char *const telling[] = {"mpirun-first", "horovodrun", "composer", "paddle", "tgi", "sglang", NULL}; /* of several, this one */
+    bool told = c->ranks.n > 1 || c->world == 1;
+    for (const char *const *t = telling; lone != NULL && *t != NULL; t++) {
+        told |= fr_sv_eq(fr_event_text(lone->exit->e, FR_KEY_REASON), fr_sv_z(*t));
+    }
+    if (lone == NULL || f < 0 || !told || has_complaints(c)) {
         return;
     }
     struct fr_cand *k = fr_case_cand(c, f, FR_GROUND_EXIT);

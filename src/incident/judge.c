@@ -213,6 +213,8 @@ static void set_scope(const struct fr_case *c, struct fr_cand *k)
         k->scope = FR_SCOPE_ALL_RANKS;
     } else if ((k->ground == FR_GROUND_EXIT || k->ground == FR_GROUND_SYMPTOM) && k->ranks.n > 1) {
         k->scope = FR_SCOPE_UNKNOWN; /* several died the same way: the numbers do not order them */
+    } else if (told && k->ranks.n == 1 && others_cut_off(c, k)) {
+        k->scope = FR_SCOPE_UNKNOWN; /* theirs may have been the same, and before it */
     } else if (k->ranks.n == 1) {
         k->scope = FR_SCOPE_RANK;
     } else if (k->ranks.n > 1) {

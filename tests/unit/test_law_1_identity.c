@@ -106,6 +106,13 @@ T_TEST(ranks_that_are_proven_by_counting)
                    {"1.out", TRACE("", "fit.py", "20", "setup", "torch.distributed.DistStoreError: wait timeout after 60000ms, keys: /default_pg/0//cpu//0/0")},
                    {"3.out", TRACE("", "fit.py", "20", "setup", "torch.distributed.DistStoreError: wait timeout after 60000ms, keys: /default_pg/0//cpu//0/0")}},
          .want = {"c10d-clients-joined-timeout rank 2", "c10d-store-wait-timeout rank 2"}},
+        {.name = "a command that starts one process",
+         .files = {{"console.log", "ivo@gn11:~/fit$ CUDA_VISIBLE_DEVICES=6 torchrun fit.py\n" KEY_ERROR("")}},
+         .want = {"python-exception rank 0"}},
+        {.name = "another rank was cut off in the same traceback: it may have been first",
+         .files = {{"console.log", I_AM("0", "4", "900", "gn11") KEY_ERROR("[rank0]: ") "[rank3]: Traceback (most recent call last):\n"
+                    "[rank3]:   File \"/home/ivo/fit/collator.py\", line 88, in pad_fields\n"}},
+         .want = {"!* rank 0", "*"}},
         {.name = "JSON lines with the traceback beside the message",
          .files = {{"console.log",
                     "{\"ts\": 1773050401.10, \"level\": \"info\", \"rank\": 0, \"world\": 2, \"event\": \"begin\"}\n"

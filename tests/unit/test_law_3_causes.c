@@ -127,6 +127,21 @@ T_TEST(the_launcher_names_the_one_that_ended)
          .files = {{"console.log", "ERROR 2026-03-09 10:05:02,119 launch_utils.py:545] ABORT!!! Out of all 8 trainers, the trainer process with "
                     "rank=[1, 5, 6] was aborted. Please check its log.\n"}},
          .want = {"inconclusive", "!healthy", "!* rank *"}},
+        {.name = "mpirun's table says which was the first",
+         .files = {{"console.log", "mpirun detected that one or more processes exited with non-zero status, thus causing\nthe job to be terminated. The first process "
+                    "to do so was:\n\n  Process name: [[41007,1],2]\n  Exit code:    1\n"}},
+         .want = {"silent-exit rank 2", "mpi-abort rank 2"}},
+        {.name = "the first to end among those that lost a peer",
+         .files = {{"r0.log", I_AM("0", "3", "900", "gn11") CLOSED_BY_PEER("", "[10.2.0.5]:14727")}, {"r1.log", I_AM("1", "3", "901", "gn11") CLOSED_BY_PEER("", "[10.2.0.5]:14728")},
+                   {"r2.log", I_AM("2", "3", "902", "gn11")}, {"console.log", "  Process name: [[41007,1],2]\n  Exit code:    1\n"}},
+         .want = {"silent-exit rank 2"}},
+        {.name = "a server's launcher names the shard, whose error stands above",
+         .files = {{"console.log", "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 96.00 MiB (GPU 1; 15.77 GiB total capacity; 15.37 GiB already allocated; "
+                    "13.62 MiB free)\n rank=1\nError: ShardCannotStart\n2025-08-19T10:23:27.032737Z ERROR text_generation_launcher: Shard 1 failed to start\n"}},
+         .want = {"* rank 1"}},
+        {.name = "a fault that UCX caught is no request to stop",
+         .files = {{"console.log", "[gn11:4101:0:4101] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x28)\n==== backtrace (tid:   4101) ====\n"}},
+         .want = {"ucx-caught-signal *"}},
         {.name = "one exit among complaints may be a victim's",
          .files = {{"console.log", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")
                     "ERROR:composer.cli.launcher:Rank 1 crashed with exit code 1.\n"}},
