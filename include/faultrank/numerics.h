@@ -420,6 +420,28 @@ int fr_attention_scores(const struct fr_policy *p, uint32_t placing, const struc
 int fr_linear(const struct fr_policy *p, const struct fr_array *x, const struct fr_array *w,
               const struct fr_array *bias, struct fr_array *out, struct fr_trace *trace);
 
+/* ---- tally: what an array holds, in one pass ---------------------------------------------------------------------------------- */
+
+/* Casts whose overflow is counted. */
+enum { FR_BEYOND_F16, FR_BEYOND_BF16, FR_BEYOND_E4M3FN, FR_BEYOND_E5M2, FR_BEYOND_COUNT };
+
+/* Begins zeroed. Counts are exact, as is abs_max. sum_squares is within 2^-14 of the exact sum (relative), and
+ * adding the same bytes in other pieces may move it by as much; pieces of whole FR_TALLY_PIECE bytes give the same bits. For integers
+ * only elements, zero and abs_max are kept. Complex numbers count as two elements. */
+struct fr_tally {
+    uint64_t elements;
+    uint64_t nan, inf, zero, subnormal;
+    uint64_t beyond[FR_BEYOND_COUNT]; /* finite elements that a cast to nearest, ties to even, not saturating, turns to Inf or NaN */
+    double abs_max, sum_squares;      /* of the finite elements */
+};
+#define FR_TALLY_PIECE 16384
+
+/* Adds what `bytes` bytes at p hold (whole elements; any alignment). 0, or -1 for the types it cannot read: fp6 and unknown ones. At the
+ * speed of reading memory as long as no block of 16 KiB holds NaN, Inf or a value beyond a smaller type; such a block is read again. */
+int fr_tally_add(uint32_t dtype, const void *p, size_t bytes, struct fr_tally *t);
+void fr_tally_merge(struct fr_tally *to, const struct fr_tally *t);
+uint32_t fr_tally_width(uint32_t dtype); /* bytes of what is counted as one step; 0 = a type that cannot be read */
+
 #ifdef __cplusplus
 }
 #endif

@@ -24,31 +24,10 @@ static json_t *text_buffer(const struct fr_buf *b)
     return o;
 }
 
-/* Paths to URI references: everything but unreserved characters and '/' is percent-encoded. */
-static void add_uri(struct fr_buf *b, fr_sv path)
-{
-    static const char hex[] = "0123456789ABCDEF";
-    if (fr_sv_starts(path, FR_SV("/"))) {
-        fr_buf_addz(b, "file://");
-    }
-    for (size_t i = 0; i < path.n; i++) {
-        unsigned char c = (unsigned char)path.p[i];
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c != 0 && strchr("-._~/", c))) {
-            fr_buf_addc(b, (char)c);
-        } else {
-            fr_buf_addc(b, '%');
-            fr_buf_addc(b, hex[c >> 4]);
-            fr_buf_addc(b, hex[c & 15]);
-        }
-    }
-}
-
 static json_t *location(const struct fr_quote *q)
 {
-    FR_AUTO(fr_buf) uri = FR_BUF_INIT(0);
     json_t *o = json_object(), *physical = json_object(), *artifact = json_object(), *region = json_object();
-    add_uri(&uri, q->source);
-    fr_tree_buf(artifact, "uri", &uri);
+    fr_tree_uri(artifact, "uri", q->source);
     fr_tree_set(physical, "artifactLocation", artifact);
     fr_tree_int(region, "startLine", q->line > 0 ? (int64_t)q->line : 1);
     fr_tree_set(region, "snippet", text_object(q->text));

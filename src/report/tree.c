@@ -90,6 +90,26 @@ void fr_tree_buf(json_t *o, const char *key, const struct fr_buf *b)
     fr_tree_str(o, key, fr_buf_sv(b));
 }
 
+void fr_tree_uri(json_t *o, const char *key, fr_sv path)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    FR_AUTO(fr_buf) b = FR_BUF_INIT(0);
+    if (fr_sv_starts(path, FR_SV("/"))) {
+        fr_buf_addz(&b, "file://");
+    }
+    for (size_t i = 0; i < path.n; i++) {
+        unsigned char c = (unsigned char)path.p[i];
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c != 0 && strchr("-._~/", c))) {
+            fr_buf_addc(&b, (char)c);
+        } else {
+            fr_buf_addc(&b, '%');
+            fr_buf_addc(&b, hex[c >> 4]);
+            fr_buf_addc(&b, hex[c & 15]);
+        }
+    }
+    fr_tree_buf(o, key, &b);
+}
+
 json_t *fr_tree_array_at(json_t *o, fr_sv key)
 {
     FR_AUTO(fr_buf) name = FR_BUF_INIT(0);

@@ -23,6 +23,8 @@ void fr_tree_real(json_t *o, const char *key, double d);       /* null unless fi
 void fr_tree_when(json_t *o, const struct fr_when *w);         /* "time" and "time_basis" */
 /* Text that was built in a buffer: a failure of the buffer counts as a loss. */
 void fr_tree_buf(json_t *o, const char *key, const struct fr_buf *b);
+/* A path as a URI reference: all but unreserved characters and '/' is percent-encoded. */
+void fr_tree_uri(json_t *o, const char *key, fr_sv path);
 json_t *fr_tree_array_at(json_t *o, fr_sv key);                /* found or made; borrowed */
 /* Appends root and a newline to out, and frees root. */
 int fr_tree_dump(json_t *root, struct fr_buf *out, struct fr_err *err);

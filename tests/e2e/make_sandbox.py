@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the files that the examples of --help and of the man page speak of into an empty folder. Our own words and numbers, in
 the shape that PyTorch prints: rank 2 runs out of memory, the others wait for it and time out."""
-import gzip, os, sys
+import gzip, json, os, random, struct, sys
 
 FAILURE = """---
 id: house-token-expired
@@ -76,6 +76,40 @@ def rank_log(rank, world=4):
     return "\n".join(lines) + "\n"
 
 
+def half_weights(count, seed, step=0):
+    """fp16 values of about +-0.02: a sign, an exponent near 2^-6, ten random bits; every step moves the last bits a little."""
+    dice = random.Random(seed)
+    codes = [dice.choice((0x2000, 0x2400, 0xa000, 0xa400)) + dice.randrange(16, 1000) for _ in range(count)]
+    moves = random.Random(seed + step)
+    return struct.pack("<%dH" % count, *(c + (moves.randrange(-8, 9) if step else 0) for c in codes))
+
+
+def safetensors(tensors):
+    """tensors: {name: (dtype, shape, bytes)} -> the file's bytes."""
+    header, data = {}, b""
+    for name, (dtype, shape, part) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
+        data += part
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def small_model(step=0):
+    """A decoder of two layers, as anybody's trainer might save it."""
+    tensors = {"model.embed_tokens.weight": ("F16", [128, 32], half_weights(128 * 32, 1, step))}
+    for layer in range(2):
+        for k, part in enumerate(("self_attn.q_proj", "self_attn.o_proj", "mlp.up_proj")):
+            tensors["model.layers.%d.%s.weight" % (layer, part)] = ("F16", [64, 32], half_weights(64 * 32, 10 * layer + k + 2, step))
+        tensors["model.layers.%d.input_layernorm.weight" % layer] = ("F16", [32], struct.pack("<32H", *[0x3c00] * 32))
+    tensors["lm_head.weight"] = ("F16", [128, 32], half_weights(128 * 32, 99, step))
+    return tensors
+
+
+MODEL_CONFIG = {"model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 128,
+                "torch_dtype": "float16", "rms_norm_eps": 1e-5}
+
+
 def write(path, data):
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     with open(path, "wb") as f:
@@ -91,6 +125,10 @@ def make(folder):
     write(f"{folder}/my-failures/storage/house-token-expired.md", FAILURE.encode())
     healthy = "".join(f"[rank0]: step {s} loss {3.2 - s * 0.01:.3f}\n" for s in range(1, 101)) + "[rank0]: training finished\n"
     write(f"{folder}/healthy.log", healthy.encode())
+    write(f"{folder}/model/model.safetensors", safetensors(small_model()))
+    write(f"{folder}/model/config.json", json.dumps(MODEL_CONFIG).encode())
+    for step in (100, 200):
+        write(f"{folder}/runs/steps/step-{step}/model.safetensors", safetensors(small_model(step)))
     for name in (".local/share/bash-completion/completions", ".zfunc", ".config/fish/completions"):
         os.makedirs(f"{folder}/{name}", exist_ok=True)
 

@@ -6,4 +6,6 @@ add_test(NAME e2e_outputs COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/test
 if(TARGET faultrank)
     add_test(NAME e2e_cli COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/e2e/test_cli.py $<TARGET_FILE:faultrank>
         ${CMAKE_SOURCE_DIR})
+    add_test(NAME e2e_check COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/e2e/test_check.py $<TARGET_FILE:faultrank>
+        ${CMAKE_SOURCE_DIR})
 endif()

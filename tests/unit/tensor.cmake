@@ -1,3 +1,6 @@
 foreach(name safetensors torch numpy layouts manifest)
     fr_test(test_tensor_${name} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/test_tensor_${name}.c LIBS fr_tensor)
 endforeach()
+fr_test(test_rows SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/test_rows.c LIBS fr_tensor)
+fr_test(test_check SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/test_check.c LIBS fr_tensor fr_report)
+fr_test(test_findings SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/test_findings.c LIBS fr_builtin)

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""`faultrank check` as its users meet it: real files, crafted ones, hostile ones.
+
+  test_check.py FAULTRANK SOURCE_DIR
+"""
+import hashlib, json, os, re, shutil, struct, subprocess, sys, tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import make_sandbox
+from make_sandbox import half_weights, safetensors, small_model, write
+
+PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+FIXTURES = SOURCE + "/tests/fixtures/tensor"
+FORMATS = ("text", "json", "html", "sarif")
+bad = 0
+
+
+def check(ok, what, detail=""):
+    global bad
+    if not ok:
+        bad += 1
+        print("not ok -", what, str(detail)[:800])
+
+
+class Box:
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="faultrank-check-")
+        make_sandbox.make(self.folder)
+
+    def run(self, *args):
+        env = {**os.environ, "TERM": "xterm", "LC_ALL": "C"}
+        return subprocess.run([PROGRAM, "check", *args], cwd=self.folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=120)
+
+    def json(self, *args):
+        return json.loads(self.run("-f", "json", *args).stdout)
+
+    def write(self, name, data):
+        write(os.path.join(self.folder, name), data)
+
+
+def with_nan(tensors, name, at=7):
+    dtype, shape, data = tensors[name]
+    tensors[name] = (dtype, shape, data[:2 * at] + b"\x00\x7e" + data[2 * at + 2:])
+    return tensors
+
+
+def test_exit_codes(box):
+    box.write("nan.safetensors", safetensors(with_nan(small_model(), "model.layers.1.mlp.up_proj.weight")))
+    box.write("notes.txt", b"loss 3.2\n")
+    os.makedirs(box.folder + "/nothing", exist_ok=True)
+    rows = (
+        (0, ("model/",)), (0, ("model/model.safetensors",)), (1, ("nan.safetensors",)), (0, ("--allow-nan", "model.layers.1.*", "nan.safetensors")),
+        (1, ("--max-abs", "0.001", "model/")), (0, ("--max-abs", "10", "model/")), (2, (FIXTURES + "/numpy/objects.npy",)), (66, ("nowhere.safetensors",)),
+        (64, ("--max-abs", "large", "model/")), (64, ("--step", "-3", "model/")), (64, ("--step", "7", "runs/steps")), (64, ("--replicas", "model/")), (64, ()),
+        (64, ("--format", "xml", "model/")), (66, ("--compare", "nowhere", "model/")), (66, ("--config", "nowhere.json", "model/")), (66, ("--manifest", "nowhere", "model/")),
+        (65, ("--config", "notes.txt", "model/")), (65, ("notes.txt",)), (65, ("nothing",)), (74, ("--output", "no/such/folder/x", "model/")),
+    )
+    for code, args in rows:
+        p = box.run(*args)
+        check(p.returncode == code, f"check {' '.join(args)}: exit {p.returncode}, not {code}", p.stderr.decode() + p.stdout.decode()[:300])
+        if code >= 64:
+            check(p.stderr.startswith(b"faultrank: ") and p.stderr.count(b"\n") == 1 and not p.stdout, f"check {' '.join(args)}: one sentence", p.stderr)
+
+
+def test_verdict_comes_first(box):
+    lines = box.run("nan.safetensors").stdout.decode().splitlines()
+    check(lines[0] == "Do not promote: NaN in weights: model.layers.1.mlp.up_proj.weight", "headline", lines[0])
+    check(any("1 of 2048 elements is NaN" in l for l in lines), "the count is told")
+    check("    faultrank explain loss-nan-generic" in lines, "the page is named")
+    doc = box.json("nan.safetensors")
+    check(doc["verdict"] == "do-not-promote" and doc["findings"][0]["tensor"] == "model.layers.1.mlp.up_proj.weight", "json")
+    check([t["nan"] for t in doc["tensors"]].count(1) == 1, "one tensor has one NaN")
+
+
+def test_steps(box):
+    box.write("many/step-100/model.safetensors", safetensors(small_model()))
+    box.write("many/step-200/model.safetensors", safetensors(with_nan(small_model(), "lm_head.weight")))
+    doc = box.json("many")
+    check((doc["verdict"], doc["step"]["step"], doc["last_good"]["step"]) == ("do-not-promote", 200, 100), "the last good step", doc["steps"])
+    check("the last good one is step 100 in many/step-100" in " ".join(box.run("many").stdout.decode().split()), "told in text", box.run("many").stdout.decode())
+
+
+def test_real_files(box):
+    expected = {
+        "safetensors/small.safetensors": ("promote", 9), "sharded": ("promote", 4), "hf_torch": ("promote", 2), "dcp": ("promote", 2), "dcp2": ("promote", 4),
+        "deepspeed": ("promote", 8), "megatron": ("promote", 1), "numpy/plain.npy": ("promote", 1), "numpy/deflated.npz": ("promote", 2), "torch/modern.pt": ("promote", None),
+        "torch/legacy.pt": (("do-not-promote", "cannot-tell"), 0),
+    }
+    for name, (verdict, n) in expected.items():
+        p = box.run("-f", "json", f"{FIXTURES}/{name}")
+        check(p.returncode in (0, 1, 2), f"{name}: exit {p.returncode}", p.stderr)
+        doc = json.loads(p.stdout)
+        check(doc["verdict"] in verdict if isinstance(verdict, tuple) else doc["verdict"] == verdict, f"{name}: {doc['verdict']}", doc["findings"])
+        check(n is None or len(doc["tensors"]) == n, f"{name}: {len(doc['tensors'])} tensors, not {n}")
+        check(all(t["nan"] == 0 for t in doc["tensors"] if t["read"]), f"{name}: NaN where there is none")
+
+
+def test_schema(box):
+    try:
+        import jsonschema
+    except ImportError:
+        return
+    validator = jsonschema.Draft202012Validator(json.load(open(f"{SOURCE}/schema/check.schema.json")))
+    for args in (("model/",), ("nan.safetensors",), ("many",), ("--compare", "runs/steps/step-100", "runs/steps/step-200"), (f"{FIXTURES}/numpy",), (f"{FIXTURES}/torch",)):
+        for e in validator.iter_errors(box.json(*args)):
+            check(False, f"schema: {args} {'/'.join(map(str, e.path))}", e.message)
+
+
+def test_same_bytes(box):
+    for form in FORMATS:
+        one = box.run("-f", form, "-j", "1", "many", "nan.safetensors").stdout
+        check(one and one == box.run("-f", form, "-j", "5", "many", "nan.safetensors").stdout, f"{form}: threads change the report")
+        check(one == box.run("-f", form, "-j", "2", "nan.safetensors", "many").stdout, f"{form}: the order of paths changes the report")
+
+
+def test_manifest(box):
+    shutil.copytree(box.folder + "/model", box.folder + "/kept")
+    check(box.run("--write-manifest", "kept/manifest.json", "kept").returncode == 0, "writes a manifest")
+    doc = json.load(open(box.folder + "/kept/manifest.json"))
+    sums = {f["path"]: f["sha256"] for f in doc["files"]}
+    check(sums.get("model.safetensors") == hashlib.sha256(open(box.folder + "/kept/model.safetensors", "rb").read()).hexdigest(), "its hashes", sums)
+    check(box.run("--manifest", "kept/manifest.json", "kept").returncode == 0, "the hashes are right")
+    with open(box.folder + "/kept/model.safetensors", "r+b") as f:
+        f.seek(-1, os.SEEK_END)
+        f.write(b"\x01")
+    p = box.run("--manifest", "kept/manifest.json", "kept")
+    check(p.returncode == 1 and b"'lm_head.weight'" in p.stdout, "one byte differs", p.stdout)
+    os.rename(box.folder + "/kept", box.folder + "/moved")
+    check(b"unknown-to-index" not in box.run("-f", "json", "--manifest", "moved/manifest.json", "moved").stdout, "manifest and checkpoint move together")
+
+
+def test_comparison(box):
+    doc = box.json("--compare", "runs/steps/step-100", "runs/steps/step-200")
+    m = doc["comparisons"][0]
+    check(doc["verdict"] == "promote" and not m["replicas"] and m["compared"] == 10 and m["equal"] == 2 and m["first"] == "model.embed_tokens.weight", "two steps", m)
+    flipped = small_model()
+    dtype, shape, data = flipped["model.layers.0.self_attn.o_proj.weight"]
+    flipped["model.layers.0.self_attn.o_proj.weight"] = (dtype, shape, data[:41] + bytes([data[41] ^ 0x40]) + data[42:])
+    box.write("flipped.safetensors", safetensors(flipped))
+    p = box.run("--replicas", "model/model.safetensors", "flipped.safetensors")
+    check(p.returncode == 1 and b"single bit of the exponent, the first is element 20" in p.stdout.replace(b"\n    ", b" "), "a flipped bit", p.stdout)
+    other = {n: (d, s, half_weights(len(b) // 2, 1000 + i) if len(s) > 1 else b) for i, (n, (d, s, b)) in enumerate(small_model().items())}
+    box.write("other.safetensors", safetensors(other))
+    p = box.run("--replicas", "model/model.safetensors", "other.safetensors")
+    check(p.returncode == 1 and b"fsdp-divergent-init" in p.stdout, "independent weights", p.stdout)
+
+
+def test_hostile_names(box):
+    evil = "\u001b[31m\u202e<script>alert(1)</script>\n::error::\x9b[2J'\"&"
+    box.write("evil\x1b[2J<b>.safetensors", safetensors(with_nan({evil: ("F16", [64, 32], half_weights(64 * 32, 1)), "ok.weight": ("F16", [64, 32], half_weights(64 * 32, 2))}, evil)))
+    for form in FORMATS:
+        p = box.run("-f", form, "--all", "evil\x1b[2J<b>.safetensors")
+        check(p.returncode == 1 and p.stdout, f"{form}: exit {p.returncode}", p.stderr)
+        check(b"\x1b" not in p.stdout and b"\xc2\x9b" not in p.stdout and b"\xe2\x80\xae" not in p.stdout, f"{form}: an escape passes through", p.stdout)
+        if form == "html":
+            check(b"<script" not in p.stdout and b"<b>." not in p.stdout and b"Content-Security-Policy" in p.stdout, "html: markup passes through")
+            check(not re.search(rb"(?:src|href)\s*=", p.stdout), "html: it loads something")
+        if form == "text":
+            check(b"\n::error" not in p.stdout, "text: a line of its own passes through")
+    doc = box.json("evil\x1b[2J<b>.safetensors")
+    check(any(t["name"] == evil for t in doc["tensors"]), "json keeps the name")
+
+
+def test_hostile_files(box):
+    """One sentence with a byte offset for each, and the rest is still looked at."""
+    good = safetensors(small_model())
+    n = struct.unpack("<Q", good[:8])[0]
+    cases = {
+        "huge-header": struct.pack("<Q", 1 << 60) + good[8:], "cut": good[:-100], "tiny": good[:5], "empty": b"", "trailing": good + b"x",
+        "overlap": good[:8] + good[8:8 + n].replace(b'"data_offsets": [0,', b'"data_offsets": [2,', 1).ljust(n) + good[8 + n:],
+        "dtype": good.replace(b'"F16"', b'"F99"', 1),
+    }
+    for name, data in cases.items():
+        box.write(f"hostile/{name}.safetensors", data)
+        p = box.run(f"hostile/{name}.safetensors")
+        check(p.returncode in (1, 2, 65), f"{name}: exit {p.returncode}", p.stdout + p.stderr)
+        check(len(p.stdout + p.stderr) > 30, f"{name}: says why")
+    box.write("hostile/sound.safetensors", good)
+    doc = box.json("hostile")
+    check(doc["verdict"] == "do-not-promote" and sum(t["file"].endswith("sound.safetensors") for t in doc["tensors"]) == 10, "the sound file beside them is checked",
+          [t["file"] for t in doc["tensors"]])
+
+
+def test_sarif(box):
+    run = json.loads(box.run("-f", "sarif", "nan.safetensors").stdout)["runs"][0]
+    r = run["results"][0]
+    check(r["level"] == "error" and run["tool"]["driver"]["rules"][r["ruleIndex"]]["id"] == r["ruleId"] == "nan-in-weights", "sarif", r)
+    check(r["locations"][0]["logicalLocations"][0]["fullyQualifiedName"] == "model.layers.1.mlp.up_proj.weight", "sarif: the tensor")
+
+
+def test_nothing_is_written(box):
+    before = sorted((os.path.join(d, f), os.stat(os.path.join(d, f)).st_mtime_ns) for d, _, fs in os.walk(box.folder + "/model") for f in fs)
+    box.run("--compare", "runs/steps", "model")
+    after = sorted((os.path.join(d, f), os.stat(os.path.join(d, f)).st_mtime_ns) for d, _, fs in os.walk(box.folder + "/model") for f in fs)
+    check(before == after, "the checkpoint is untouched")
+
+
+def main():
+    box = Box()
+    try:
+        for name, fn in sorted(globals().items(), key=lambda i: getattr(i[1], "__code__", None).co_firstlineno if hasattr(i[1], "__code__") else 0):
+            if name.startswith("test_") and callable(fn):
+                before = bad
+                fn(box)
+                print("ok -" if bad == before else "failed -", name)
+    finally:
+        shutil.rmtree(box.folder, ignore_errors=True)
+    sys.exit(1 if bad else 0)
+
+
+main()
