@@ -27,12 +27,17 @@ struct lint {
 
 /* ---- the page ---- */
 
-static void lint_sections(struct lint *l, const struct fr_failure *f)
+/* The text under the first heading of a body, as written; a section may be shown beside lists. */
+static bool has_section(const struct fr_failure *f, const char *name)
 {
-    static const char *const names[] = {"Quick answer", "What this failure is", "Why it happens",
-                                        "Symptoms"};
-    const char *last = f->body;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    return fr_body_section(f->body, name).n > 0;
+}
+
+/* Sections in the order of names[0..n), from `last` on; all must be there. Where it ended. */
+static const char *in_order(struct lint *l, const struct fr_failure *f, const char *const *names,
+                            size_t n, const char *last)
+{
+    for (size_t i = 0; i < n; i++) {
         const fr_sv text = fr_body_section(f->body, names[i]);
         if (text.n == 0) {
             BAD(l, f, "section '## %s' is missing or empty", names[i]);
@@ -42,9 +47,31 @@ static void lint_sections(struct lint *l, const struct fr_failure *f)
             last = text.p;
         }
     }
+    return last;
+}
+
+static void lint_sections(struct lint *l, const struct fr_failure *f)
+{
+    static const char *const names[] = {"Quick answer", "What this failure is", "Why it happens",
+                                        "Symptoms"};
+    static const char *const more[] = {"Affected systems",  "How to confirm",   "Fix",
+                                       "Prevention",        "For the executive", "For the engineer",
+                                       "For the on-call",   "Questions",         "References"};
+    const size_t n_more = sizeof more / sizeof more[0];
+    const char *last = in_order(l, f, names, sizeof names / sizeof names[0], f->body);
+    bool complete = f->repro != NULL;
+    for (size_t i = 0; i < n_more && !complete; i++) {
+        complete = has_section(f, more[i]);
+    }
+    if (complete) {
+        in_order(l, f, more, n_more, last);
+    }
     const fr_sv symptoms = fr_body_section(f->body, "Symptoms");
     if (symptoms.n > 0 && !fr_sv_has(symptoms, FR_SV("\n|"))) {
         BAD(l, f, "'## Symptoms' needs a table '| symptom | why |'");
+    }
+    if (f->repro != NULL && strcmp(f->repro, f->id) != 0) {
+        BAD(l, f, "'repro' must be the id of the failure, not '%.60s'", f->repro);
     }
 }
 

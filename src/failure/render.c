@@ -120,6 +120,12 @@ static void rest_of_body(struct fr_page *p, const struct fr_failure *f, fr_sv sh
     fr_page_body(p, fr_sv_range(shown.p + shown.n, body.p + body.n));
 }
 
+/* A complete page has prose of its own where others have only the lists of their front matter. */
+static bool has_section(const struct fr_failure *f, const char *name)
+{
+    return fr_body_section(f->body, name).n > 0;
+}
+
 static void recognised(struct fr_page *p, const struct fr_library *lib, const struct fr_failure *f)
 {
     if (f->n_signals == 0) {
@@ -155,22 +161,21 @@ void fr_page_text(const struct fr_library *lib, const struct fr_failure *f,
         return;
     }
     rest_of_body(&p, f, quick);
-    items(&p, "Prevent", f->prevent, false);
+    if (!has_section(f, "Prevention")) {
+        items(&p, "Prevent", f->prevent, false);
+    }
     recognised(&p, lib, f);
     words(&p, "Related", f->related);
-    items(&p, "References", f->refs, false);
+    if (!has_section(f, "References")) {
+        items(&p, "References", f->refs, false);
+    }
 }
 
 /* ---- Markdown ---- */
 
-static void md_items(struct fr_buf *out, const char *title, const char *const *list,
-                     const char *mark)
+static void md_items(struct fr_buf *out, const char *const *list, const char *mark)
 {
-    if (list == NULL || *list == NULL) {
-        return;
-    }
-    fr_buf_printf(out, "\n## %s\n\n", title);
-    for (; *list != NULL; list++) {
+    for (; list != NULL && *list != NULL; list++) {
         fr_buf_printf(out, "%s%s\n", mark, *list);
     }
 }
@@ -183,28 +188,85 @@ static void md_literals(struct fr_buf *out, const char *what, const char *const 
     }
 }
 
-void fr_page_markdown(const struct fr_library *lib, const struct fr_failure *f, struct fr_buf *out)
+static void md_confirm(struct fr_buf *out, const struct fr_failure *f)
 {
-    (void)lib;
-    fr_buf_printf(out, "# %s\n\n`%s` - %s, %s, %s layer; owner %s; action **%s**\n\n", f->title,
-                  f->id, f->category, f->severity, f->layer, f->owner, fr_action_name(f->action));
-    fr_buf_add(out, fr_sv_trim(fr_sv_z(f->body)));
-    fr_buf_addc(out, '\n');
-    md_items(out, "How to confirm", f->confirm, "1. ");
-    fr_buf_printf(out, "\n## Fix\n\n- **first:** %s\n", f->fix_primary);
+    md_items(out, f->confirm, "1. ");
+}
+
+static void md_fix(struct fr_buf *out, const struct fr_failure *f)
+{
+    fr_buf_printf(out, "- **first:** %s\n", f->fix_primary);
     if (f->fix_fallback[0] != '\0') {
         fr_buf_printf(out, "- **otherwise:** %s\n", f->fix_fallback);
     }
     if (f->fix_emergency[0] != '\0') {
         fr_buf_printf(out, "- **emergency:** %s\n", f->fix_emergency);
     }
-    fr_buf_printf(out, "\n## Verify\n\n```\n%s\n```\n", f->verify_command);
+    fr_buf_printf(out, "\n%s Verify\n\n```\n%s\n```\n", has_section(f, "Fix") ? "###" : "##",
+                  f->verify_command);
     if (f->verify_expect[0] != NULL || f->verify_absent[0] != NULL) {
         fr_buf_addc(out, '\n');
     }
     md_literals(out, "must show", f->verify_expect);
     md_literals(out, "must not show", f->verify_absent);
-    md_items(out, "Prevent", f->prevent, "- ");
-    md_items(out, "Related", f->related, "- ");
-    md_items(out, "References", f->refs, "- ");
+}
+
+static void md_prevent(struct fr_buf *out, const struct fr_failure *f)
+{
+    md_items(out, f->prevent, "- ");
+}
+
+static void md_related(struct fr_buf *out, const struct fr_failure *f)
+{
+    md_items(out, f->related, "- ");
+}
+
+static void md_refs(struct fr_buf *out, const struct fr_failure *f)
+{
+    md_items(out, f->refs, "- ");
+}
+
+/* What the front matter says, and the body's section that it stands in; pages without the section
+ * get it at their end, under `heading`. */
+static const struct {
+    const char *section, *heading;
+    void (*put)(struct fr_buf *out, const struct fr_failure *f);
+} lists[] = {
+    {"How to confirm", "How to confirm", md_confirm}, {"Fix", "Fix", md_fix},
+    {"Prevention", "Prevent", md_prevent},            {"Related", "Related", md_related},
+    {"References", "References", md_refs},
+};
+enum { LISTS = sizeof lists / sizeof lists[0] };
+
+static void md_body(struct fr_buf *out, const struct fr_failure *f)
+{
+    bool code = false;
+    for (fr_sv line, rest = fr_sv_trim(fr_sv_z(f->body)); fr_page_line(&rest, &line);) {
+        fr_buf_add(out, line);
+        fr_buf_addc(out, '\n');
+        code ^= fr_sv_starts(fr_sv_trim(line), FR_SV("```"));
+        for (int i = 0; i < LISTS && !code && fr_sv_starts(line, FR_SV("## ")); i++) {
+            /* References has its links in its own words */
+            if (fr_sv_eq(fr_sv_trim(fr_sv_skip(line, 3)), fr_sv_z(lists[i].section)) &&
+                lists[i].put != md_refs) {
+                fr_buf_addc(out, '\n');
+                lists[i].put(out, f);
+            }
+        }
+    }
+}
+
+void fr_page_markdown(const struct fr_library *lib, const struct fr_failure *f, struct fr_buf *out)
+{
+    (void)lib;
+    fr_buf_printf(out, "# %s\n\n`%s` - %s, %s, %s layer; owner %s; action **%s**\n\n", f->title,
+                  f->id, f->category, f->severity, f->layer, f->owner, fr_action_name(f->action));
+    md_body(out, f);
+    for (int i = 0; i < LISTS; i++) {
+        const bool empty = lists[i].put == md_related && f->related[0] == NULL;
+        if (!has_section(f, lists[i].section) && !empty) {
+            fr_buf_printf(out, "\n## %s\n\n", lists[i].heading);
+            lists[i].put(out, f);
+        }
+    }
 }

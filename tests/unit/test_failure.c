@@ -250,6 +250,14 @@ T_TEST(a_page_is_rendered)
     FR_AUTO(fr_buf) md = FR_BUF_INIT(0);
     fr_page_markdown(&lib, &p.failure, &md);
     T_OK(fr_sv_starts(fr_buf_sv(&md), FR_SV("# Boiler ran empty\n")));
+    T_OK(fr_sv_has(fr_buf_sv(&md), FR_SV("\n## Fix\n\n- **first:** fill it\n")));
+    struct fr_failure complete = p.failure; /* its lists stand in the sections of the body */
+    complete.body = "## Fix\n\nTurn the tap.\n\n## References\n\n- a book\n";
+    fr_buf_clear(&md);
+    fr_page_markdown(&lib, &complete, &md);
+    T_OK(fr_sv_has(fr_buf_sv(&md), FR_SV("## Fix\n\n- **first:** fill it\n")));
+    T_OK(fr_sv_has(fr_buf_sv(&md), FR_SV("### Verify\n\n```\nls\n```\n\n- must not show `boiler is dry`\n\nTurn the tap.\n")));
+    T_OK(!fr_sv_has(fr_buf_sv(&md), FR_SV("example.org")));
     fr_arena_release(&arena);
 }
 
@@ -319,6 +327,10 @@ static void lint_says(const char *from, const char *to, const char *what)
     fr_arena_release(&arena);
 }
 
+#define COMPLETE                                                                            \
+    "## Affected systems\n\nx\n## How to confirm\n\nx\n## Fix\n\nx\n## Prevention\n\nx\n" \
+    "## For the executive\n\nx\n## For the engineer\n\nx\n## For the on-call\n\nx\n"
+
 T_TEST(lint_rules)
 {
     lint_says("id", "id", "");
@@ -334,6 +346,13 @@ T_TEST(lint_rules)
     lint_says("not: 'drill'", "not: 'is dry'", "can never fire");
     lint_says("    no: ['loss 2']\n", "", "one 'no' sample");
     lint_says("| symptom | why |\n|---|---|\n| steam | heat |", "none", "needs a table");
+    lint_says("| steam | heat |\n", "| steam | heat |\n\n## Fix\n\nx\n", "'## Affected systems' is missing");
+    lint_says("refs:", "repro: boiler-empty\nrefs:", "'## Affected systems' is missing");
+    lint_says("| steam | heat |\n",
+              "| steam | heat |\n" COMPLETE "## References\n\nx\n## Questions\n\nx\n",
+              "'## References' is out of order");
+    lint_says("| steam | heat |\n",
+              "| steam | heat |\n" COMPLETE "## Questions\n\nx\n## References\n\nx\n", "");
     lint_says("title: 'Boiler ran empty'", "title: 'Boiler ran empty.'", "ends with a dot");
     lint_says("It is **dry**.", "It is so dry that this line is long enough to be compared.",
               "word for word");
