@@ -2,7 +2,7 @@
 _faultrank()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
-    local options='' others='' files='' commands='diagnose explain list search lint repro smoke completion version help'
+    local options='' others='' files='' commands='diagnose check explain list search lint repro smoke completion version help'
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
         COMPREPLY=($(compgen -W "$commands --help --version" -- "$cur"))
@@ -18,6 +18,22 @@ _faultrank()
         --threads|-j) COMPREPLY=(); return ;;
         esac
         options='--format --view --why --output --failures --exit-code --threads --timings --quiet --no-color --help'
+        files=f
+        ;;
+    check)
+        case "$prev" in
+        --format|-f) COMPREPLY=($(compgen -W 'text json html sarif' -- "$cur")); return ;;
+        --compare|-c) compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
+        --config) compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
+        --step) COMPREPLY=(); return ;;
+        --max-abs) COMPREPLY=(); return ;;
+        --allow-nan) COMPREPLY=(); return ;;
+        --manifest) compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
+        --write-manifest) compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
+        --output|-o) compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
+        --threads|-j) COMPREPLY=(); return ;;
+        esac
+        options='--format --compare --replicas --config --step --max-abs --allow-nan --manifest --write-manifest --all --output --threads --quiet --no-color --help'
         files=f
         ;;
     explain)

@@ -245,7 +245,7 @@ struct fr_array {
 enum { FR_SEEN_FINE = 0, FR_SEEN_INF = 1, FR_SEEN_NAN = 2, FR_SEEN_ZERO_ROW = 3 };
 
 /* One operation's output. */
-struct fr_step {
+struct fr_op_step {
     const char *op; /* static text such as "x.pow(2)" */
     uint32_t dtype;
     uint32_t seen; /* FR_SEEN_...; NaN when both; a zero row has two or more values, all zero */
@@ -257,18 +257,18 @@ struct fr_step {
 
 /* Steps in the order they ran. The caller owns steps and sets cap; n may exceed cap: what did
  * not fit is counted, but the first bad step is never lost. */
-struct fr_trace {
-    struct fr_step *steps;
+struct fr_op_trace {
+    struct fr_op_step *steps;
     uint64_t cap, n;
-    struct fr_step first; /* the first step that is not fine; first.op NULL while there is none */
+    struct fr_op_step first; /* the first step that is not fine; first.op NULL while there is none */
 };
 
-struct fr_step fr_observe(const char *op, const double *values, size_t n, uint32_t dtype);
+struct fr_op_step fr_observe(const char *op, const double *values, size_t n, uint32_t dtype);
 /* Appends. trace NULL: does nothing. */
-void fr_trace_add(struct fr_trace *trace, const char *op, const struct fr_array *output);
+void fr_op_trace_add(struct fr_op_trace *trace, const char *op, const struct fr_array *output);
 /* The first operation whose output is Inf, NaN or a zero row; NULL while all are fine. An input
  * can be a step too ("x"), and is then the first when it is bad itself. */
-const struct fr_step *fr_trace_first_bad(const struct fr_trace *trace);
+const struct fr_op_step *fr_op_trace_first_bad(const struct fr_op_trace *trace);
 
 /* ---- emulated arithmetic: single operations -------------------------------------------------- */
 
@@ -369,31 +369,31 @@ enum { FR_WORK_ROWS = 8 };
 
 /* Mean of squares by a form, to ret[0]: for NORM that is the root, x.norm(2) * N**-0.5. */
 int fr_mean_square(const struct fr_policy *p, uint32_t form, const struct fr_array *x, double *work,
-                   struct fr_array *ret, struct fr_trace *trace);
+                   struct fr_array *ret, struct fr_op_trace *trace);
 
 /* y = x * rsqrt(mean_square + eps) * w, eps placed as the form's users do (NORM: x / (root + eps)).
  * FLOAT_FIRST computes x_hat in fp32, casts it to x's type, then multiplies w. w NULL: no weight.
  * r, if not NULL, gets the reciprocal root (one value), which the backward needs. */
 int fr_rms_norm(const struct fr_policy *p, uint32_t form, const struct fr_array *x,
                 const struct fr_array *w, double eps, double *work, struct fr_array *y,
-                struct fr_array *r, struct fr_trace *trace);
+                struct fr_array *r, struct fr_op_trace *trace);
 
 /* What autograd computes for one row: dx, and this row's share of dw (either may be NULL). Formulas
  * are PyTorch's: rsqrt by its result, -0.5 * dr * r^3; pow by 2 * x * dv; mean by dv / N. */
 int fr_rms_norm_backward(const struct fr_policy *p, uint32_t form, const struct fr_array *x,
                          const struct fr_array *w, double eps, const struct fr_array *dy,
                          double *work, struct fr_array *dx, struct fr_array *dw,
-                         struct fr_trace *trace);
+                         struct fr_op_trace *trace);
 
 /* Layer norm as one kernel with fp32 inside when x is 16 bits (what every framework ships), or
  * step by step in the policy's types when composed is 1. w and b may be NULL. */
 int fr_layer_norm(const struct fr_policy *p, uint32_t composed, const struct fr_array *x,
                   const struct fr_array *w, const struct fr_array *b, double eps, double *work,
-                  struct fr_array *y, struct fr_trace *trace);
+                  struct fr_array *y, struct fr_op_trace *trace);
 int fr_layer_norm_backward(const struct fr_policy *p, uint32_t composed, const struct fr_array *x,
                            const struct fr_array *w, double eps, const struct fr_array *dy,
                            double *work, struct fr_array *dx, struct fr_array *dw,
-                           struct fr_array *db, struct fr_trace *trace);
+                           struct fr_array *db, struct fr_op_trace *trace);
 
 /* How a softmax is written. */
 enum {
@@ -402,7 +402,7 @@ enum {
     FR_SOFTMAX_NAIVE = 2,   /* exp(x) / exp(x).sum() */
 };
 int fr_softmax(const struct fr_policy *p, uint32_t kind, const struct fr_array *x, double *work,
-               struct fr_array *y, struct fr_trace *trace);
+               struct fr_array *y, struct fr_op_trace *trace);
 
 /* Where attention applies its scale. */
 enum {
@@ -414,11 +414,11 @@ enum {
  * when it is not NULL, one value a key. */
 int fr_attention_scores(const struct fr_policy *p, uint32_t placing, const struct fr_array *q,
                         const struct fr_array *k, double scale, const struct fr_array *mask,
-                        double *work, struct fr_array *out, struct fr_trace *trace);
+                        double *work, struct fr_array *out, struct fr_op_trace *trace);
 
 /* out->v[j] = x . w[j], w of out->n rows of x->n values (torch's Linear), plus bias if not NULL. */
 int fr_linear(const struct fr_policy *p, const struct fr_array *x, const struct fr_array *w,
-              const struct fr_array *bias, struct fr_array *out, struct fr_trace *trace);
+              const struct fr_array *bias, struct fr_array *out, struct fr_op_trace *trace);
 
 /* ---- tally: what an array holds, in one pass ---------------------------------------------------------------------------------- */
 

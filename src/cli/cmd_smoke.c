@@ -127,7 +127,7 @@ static int run(const struct fr_command *c, const struct fr_args *a)
 }
 
 static const struct fr_example examples[] = {
-    {"faultrank smoke rmsnorm-fp16-variance-overflow --config model/config.json",
+    {"faultrank smoke rmsnorm-fp16-variance-overflow --config llama/config.json",
      "The norm of this model, in its dtype."},
     {"faultrank smoke rmsnorm-fp16-variance-overflow --hidden 8192 --scale 120", "By hand."},
     {"faultrank smoke attention-scores-fp16-overflow --hidden 4096 --heads 32 --policy fused",

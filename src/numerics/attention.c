@@ -19,7 +19,7 @@ static void softmax_steps(struct fr_run *r, uint32_t kind, const struct fr_array
 }
 
 int fr_softmax(const struct fr_policy *p, uint32_t kind, const struct fr_array *x, double *work,
-               struct fr_array *y, struct fr_trace *trace)
+               struct fr_array *y, struct fr_op_trace *trace)
 {
     if (!fr_policy_ok(p) || !fr_is_value(x->dtype) || x->n == 0 || y->n != x->n ||
         kind > FR_SOFTMAX_NAIVE) {
@@ -43,7 +43,7 @@ int fr_softmax(const struct fr_policy *p, uint32_t kind, const struct fr_array *
 
 int fr_attention_scores(const struct fr_policy *p, uint32_t placing, const struct fr_array *q,
                         const struct fr_array *k, double scale, const struct fr_array *mask,
-                        double *work, struct fr_array *out, struct fr_trace *trace)
+                        double *work, struct fr_array *out, struct fr_op_trace *trace)
 {
     if (!fr_policy_ok(p) || placing > FR_SCALE_FUSED || !fr_is_value(q->dtype) ||
         !fr_is_value(k->dtype) || q->n == 0 || out->n == 0 || k->n / q->n != out->n ||
@@ -64,7 +64,7 @@ int fr_attention_scores(const struct fr_policy *p, uint32_t placing, const struc
         out->dtype = score.dtype;
     }
     if (run.failed == 0) {
-        fr_trace_add(trace, "q @ k.T", out);
+        fr_op_trace_add(trace, "q @ k.T", out);
     }
     if (placing != FR_SCALE_BEFORE) {
         fr_run_scalar(&run, "scores * scale", FR_OP_MUL, out, scale, out);
@@ -76,7 +76,7 @@ int fr_attention_scores(const struct fr_policy *p, uint32_t placing, const struc
 }
 
 int fr_linear(const struct fr_policy *p, const struct fr_array *x, const struct fr_array *w,
-              const struct fr_array *bias, struct fr_array *out, struct fr_trace *trace)
+              const struct fr_array *bias, struct fr_array *out, struct fr_op_trace *trace)
 {
     if (!fr_policy_ok(p) || !fr_is_value(x->dtype) || !fr_is_value(w->dtype) || x->n == 0 ||
         w->n / x->n != out->n || w->n % x->n != 0 ||
@@ -93,6 +93,6 @@ int fr_linear(const struct fr_policy *p, const struct fr_array *x, const struct 
         out->v[i] = fr_keep(p, type, sum);
     }
     out->dtype = type;
-    fr_trace_add(trace, bias != NULL ? "x @ w.T + b" : "x @ w.T", out);
+    fr_op_trace_add(trace, bias != NULL ? "x @ w.T + b" : "x @ w.T", out);
     return 0;
 }

@@ -71,7 +71,7 @@ double fr_dot_sum(const struct fr_policy *p, const double *a, const double *b, s
 /* Runs the operations of an expression: the first failure stays, each output is traced. */
 struct fr_run {
     const struct fr_policy *p;
-    struct fr_trace *trace;
+    struct fr_op_trace *trace;
     int failed;
 };
 void fr_run_op(struct fr_run *r, const char *name, uint32_t op, const struct fr_array *a,

@@ -47,7 +47,7 @@ static uint32_t result_type(const struct fr_policy *p, uint32_t composed, const 
 
 int fr_layer_norm(const struct fr_policy *p, uint32_t composed, const struct fr_array *x,
                   const struct fr_array *w, const struct fr_array *b, double eps, double *work,
-                  struct fr_array *y, struct fr_trace *trace)
+                  struct fr_array *y, struct fr_op_trace *trace)
 {
     if (!arguments_ok(p, x, w) || !arguments_ok(p, x, b) || y->n != x->n) {
         return -1;
@@ -72,7 +72,7 @@ int fr_layer_norm(const struct fr_policy *p, uint32_t composed, const struct fr_
 int fr_layer_norm_backward(const struct fr_policy *p, uint32_t composed, const struct fr_array *x,
                            const struct fr_array *w, double eps, const struct fr_array *dy,
                            double *work, struct fr_array *dx, struct fr_array *dw,
-                           struct fr_array *db, struct fr_trace *trace)
+                           struct fr_array *db, struct fr_op_trace *trace)
 {
     if (!arguments_ok(p, x, w) || !fr_is_value(dy->dtype) || dy->n != x->n) {
         return -1;

@@ -95,7 +95,7 @@ void fr_run_mean_square(struct fr_run *r, uint32_t form, const struct fr_array *
 }
 
 int fr_mean_square(const struct fr_policy *p, uint32_t form, const struct fr_array *x, double *work,
-                   struct fr_array *ret, struct fr_trace *trace)
+                   struct fr_array *ret, struct fr_op_trace *trace)
 {
     if (!fr_is_value(x->dtype) || x->n == 0) {
         return -1;
@@ -155,7 +155,7 @@ static int arguments_ok(const struct fr_policy *p, uint32_t form, const struct f
 
 int fr_rms_norm(const struct fr_policy *p, uint32_t form, const struct fr_array *x,
                 const struct fr_array *w, double eps, double *work, struct fr_array *y,
-                struct fr_array *r, struct fr_trace *trace)
+                struct fr_array *r, struct fr_op_trace *trace)
 {
     if (!arguments_ok(p, form, x, w) || y->n != x->n) {
         return -1;
@@ -249,7 +249,7 @@ static void backward_norm_form(struct fr_run *r, struct state *s, const struct f
 int fr_rms_norm_backward(const struct fr_policy *p, uint32_t form, const struct fr_array *x,
                          const struct fr_array *w, double eps, const struct fr_array *dy,
                          double *work, struct fr_array *dx, struct fr_array *dw,
-                         struct fr_trace *trace)
+                         struct fr_op_trace *trace)
 {
     if (!arguments_ok(p, form, x, w) || !fr_is_value(dy->dtype) || dy->n != x->n) {
         return -1;

@@ -7,7 +7,7 @@ void fr_run_op(struct fr_run *r, const char *name, uint32_t op, const struct fr_
                const struct fr_array *b, struct fr_array *out)
 {
     if (r->failed == 0 && (r->failed = fr_op(r->p, op, a, b, out)) == 0) {
-        fr_trace_add(r->trace, name, out);
+        fr_op_trace_add(r->trace, name, out);
     }
 }
 
@@ -15,7 +15,7 @@ void fr_run_scalar(struct fr_run *r, const char *name, uint32_t op, const struct
                    double b, struct fr_array *out)
 {
     if (r->failed == 0 && (r->failed = fr_op_scalar(r->p, op, a, b, out)) == 0) {
-        fr_trace_add(r->trace, name, out);
+        fr_op_trace_add(r->trace, name, out);
     }
 }
 
@@ -23,7 +23,7 @@ void fr_run_reduce(struct fr_run *r, const char *name, uint32_t reduction, const
                    struct fr_array *out)
 {
     if (r->failed == 0 && (r->failed = fr_reduce(r->p, reduction, a, out)) == 0) {
-        fr_trace_add(r->trace, name, out);
+        fr_op_trace_add(r->trace, name, out);
     }
 }
 
@@ -32,6 +32,6 @@ void fr_run_cast(struct fr_run *r, const char *name, const struct fr_array *a, u
 {
     uint32_t before = a->dtype;
     if (r->failed == 0 && (r->failed = fr_cast(r->p, a, dtype, out)) == 0 && before != dtype) {
-        fr_trace_add(r->trace, name, out);
+        fr_op_trace_add(r->trace, name, out);
     }
 }

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-struct fr_step fr_observe(const char *op, const double *values, size_t n, uint32_t dtype)
+struct fr_op_step fr_observe(const char *op, const double *values, size_t n, uint32_t dtype)
 {
-    struct fr_step s = {.op = op, .dtype = dtype, .n = n, .first_bad = UINT64_MAX};
+    struct fr_op_step s = {.op = op, .dtype = dtype, .n = n, .first_bad = UINT64_MAX};
     const struct fr_dtype_info *info = fr_dtype_info(dtype);
     double normal = info != NULL ? info->min_normal : 0;
     for (size_t i = 0; i < n; i++) {
@@ -37,12 +37,12 @@ struct fr_step fr_observe(const char *op, const double *values, size_t n, uint32
     return s;
 }
 
-void fr_trace_add(struct fr_trace *trace, const char *op, const struct fr_array *output)
+void fr_op_trace_add(struct fr_op_trace *trace, const char *op, const struct fr_array *output)
 {
     if (trace == NULL) {
         return;
     }
-    struct fr_step step = fr_observe(op, output->v, output->n, output->dtype);
+    struct fr_op_step step = fr_observe(op, output->v, output->n, output->dtype);
     if (trace->first.op == NULL && step.seen != FR_SEEN_FINE) {
         trace->first = step;
     }
@@ -52,7 +52,7 @@ void fr_trace_add(struct fr_trace *trace, const char *op, const struct fr_array 
     trace->n++;
 }
 
-const struct fr_step *fr_trace_first_bad(const struct fr_trace *trace)
+const struct fr_op_step *fr_op_trace_first_bad(const struct fr_op_trace *trace)
 {
     return trace->first.op != NULL ? &trace->first : NULL;
 }

@@ -239,10 +239,10 @@ double fr_lab_cross_entropy(const double *x, size_t n, size_t target)
 
 /* ---- looking ---- */
 
-void fr_lab_chain(struct fr_chain *c, const struct fr_trace *t)
+void fr_lab_chain(struct fr_chain *c, const struct fr_op_trace *t)
 {
     for (uint64_t i = 0; i < t->n && i < t->cap; i++) {
-        const struct fr_step *s = &t->steps[i];
+        const struct fr_op_step *s = &t->steps[i];
         const struct fr_link link = {.op = fr_sv_z(s->op),
                                      .dtype = s->dtype,
                                      .n = (uint32_t)s->n,

@@ -103,7 +103,7 @@ double fr_lab_cross_entropy(const double *x, size_t n, size_t target);
 /* ---- looking at vectors ---- */
 
 /* The steps that an expression of numerics.h recorded, as links of a chain. */
-void fr_lab_chain(struct fr_chain *c, const struct fr_trace *t);
+void fr_lab_chain(struct fr_chain *c, const struct fr_op_trace *t);
 
 struct fr_lab_stats {
     uint32_t zeros, infs, nans;

@@ -38,8 +38,8 @@ static struct fr_array of(const double *v, size_t n, uint32_t dtype)
 void fr_norm_apply(const struct fr_norm_form *f, const double *x, uint32_t n, double eps,
                    double *out, double *work, struct fr_chain *c)
 {
-    struct fr_step steps[STEPS_MAX];
-    struct fr_trace t = {.steps = steps, .cap = c != NULL ? STEPS_MAX : 0};
+    struct fr_op_step steps[STEPS_MAX];
+    struct fr_op_trace t = {.steps = steps, .cap = c != NULL ? STEPS_MAX : 0};
     const struct fr_array in = of(x, n, FR_F16);
     struct fr_array y = of(out, n, FR_F16);
     if (c != NULL) {
@@ -56,8 +56,8 @@ void fr_norm_apply(const struct fr_norm_form *f, const double *x, uint32_t n, do
 void fr_norm_backward(const struct fr_norm_form *f, const double *x, const double *dy, uint32_t n,
                       double eps, double *dx, double *dw, double *work, struct fr_chain *c)
 {
-    struct fr_step steps[STEPS_MAX];
-    struct fr_trace t = {.steps = steps, .cap = c != NULL ? STEPS_MAX : 0};
+    struct fr_op_step steps[STEPS_MAX];
+    struct fr_op_trace t = {.steps = steps, .cap = c != NULL ? STEPS_MAX : 0};
     const struct fr_array in = of(x, n, FR_F16), up = of(dy, n, FR_F16);
     struct fr_array down = of(dx, n, FR_F16), weights = of(dw, n, FR_F16);
     if (c != NULL) {

@@ -127,6 +127,8 @@ def make(folder):
     write(f"{folder}/healthy.log", healthy.encode())
     write(f"{folder}/model/model.safetensors", safetensors(small_model()))
     write(f"{folder}/model/config.json", json.dumps(MODEL_CONFIG).encode())
+    write(f"{folder}/llama/config.json", json.dumps({"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+                                                     "rms_norm_eps": 1e-5, "torch_dtype": "float16"}).encode())
     for step in (100, 200):
         write(f"{folder}/runs/steps/step-{step}/model.safetensors", safetensors(small_model(step)))
     for name in (".local/share/bash-completion/completions", ".zfunc", ".config/fish/completions"):

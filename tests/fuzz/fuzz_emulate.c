@@ -45,8 +45,8 @@ static struct fr_policy policy_from(const uint8_t *b)
 static void expressions(const struct fr_policy *p, const struct fr_array *x, uint32_t pick)
 {
     double y_v[ROW], w_v[ROW];
-    struct fr_step steps[8];
-    struct fr_trace trace = {.steps = steps, .cap = 8};
+    struct fr_op_step steps[8];
+    struct fr_op_trace trace = {.steps = steps, .cap = 8};
     struct fr_array y = {y_v, x->n, x->dtype}, w = {w_v, x->n, x->dtype};
     if (fr_softmax(p, pick % 3, x, work, &y, &trace) == 0) {
         check(&y);

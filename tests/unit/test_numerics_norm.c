@@ -9,7 +9,7 @@
 
 enum { N = 4096 };
 static double x_v[N], w_v[N], dy_v[N], y_v[N], dw_v[N], work[N * FR_WORK_ROWS];
-static struct fr_step steps[40];
+static struct fr_op_step steps[40];
 
 static struct fr_array row(double *v, double value, uint32_t dtype)
 {
@@ -19,7 +19,7 @@ static struct fr_array row(double *v, double value, uint32_t dtype)
     return (struct fr_array){v, N, dtype};
 }
 
-static double mean_square(const char *policy, uint32_t form, double value, struct fr_trace *trace)
+static double mean_square(const char *policy, uint32_t form, double value, struct fr_op_trace *trace)
 {
     struct fr_array x = row(x_v, value, FR_F16);
     double v;
@@ -29,7 +29,7 @@ static double mean_square(const char *policy, uint32_t form, double value, struc
 }
 
 /* x as in x_v, weights 1; *r the reciprocal root. */
-static double forward(const char *policy, uint32_t form, double eps, double *r, struct fr_trace *trace)
+static double forward(const char *policy, uint32_t form, double eps, double *r, struct fr_op_trace *trace)
 {
     struct fr_array x = {x_v, N, FR_F16}, w = row(w_v, 1, FR_F16), y = {y_v, N, 0}, root = {r, 1, 0};
     T_EQ_INT(fr_rms_norm(fr_policy_find(policy), form, &x, &w, eps, work, &y, &root, trace), 0);
@@ -69,14 +69,14 @@ T_TEST(one_large_channel_kills_the_row)
     row(x_v, 1, FR_F16);
     x_v[17] = 256;
     for (int i = 0; i < 4; i++) {
-        struct fr_trace trace = {.steps = steps, .cap = 40};
+        struct fr_op_trace trace = {.steps = steps, .cap = 40};
         forward(eager[i], FR_FORM_POW_MEAN, 1e-6, &r, &trace);
         T_OK(r == 0);
         for (size_t k = 0; k < N; k++) { /* no NaN, no Inf: zeros */
             T_OK(y_v[k] == 0);
         }
-        T_EQ_STR(fr_trace_first_bad(&trace)->op, "x.pow(2)");
-        T_EQ_INT(fr_trace_first_bad(&trace)->first_bad, 17);
+        T_EQ_STR(fr_op_trace_first_bad(&trace)->op, "x.pow(2)");
+        T_EQ_INT(fr_op_trace_first_bad(&trace)->first_bad, 17);
     }
     T_OK(forward("fused-float", FR_FORM_POW_MEAN, 1e-6, &r, NULL) > 0.2);
     T_OK(forward("torch-cuda", FR_FORM_FLOAT_FIRST, 1e-6, &r, NULL) > 0.2);
@@ -102,17 +102,17 @@ T_TEST(sum_forms_die_of_their_sum)
     T_OK(mean_square("torch-cpu", FR_FORM_POW_MEAN, 4.0, NULL) == 16);
     T_OK(mean_square("naive-half", FR_FORM_POW_MEAN, 1.0, NULL) == 0.5); /* stagnates, silently */
     T_OK(mean_square("naive-half-excess", FR_FORM_POW_MEAN, 1.0, NULL) == 0.5);
-    struct fr_trace trace = {.steps = steps, .cap = 40};
+    struct fr_op_trace trace = {.steps = steps, .cap = 40};
     mean_square("torch-cuda", FR_FORM_MUL_SUM_DIV, 100, &trace);
-    T_EQ_STR(fr_trace_first_bad(&trace)->op, "sum");
-    T_EQ_INT(fr_trace_first_bad(&trace)->seen, FR_SEEN_INF);
+    T_EQ_STR(fr_op_trace_first_bad(&trace)->op, "sum");
+    T_EQ_INT(fr_op_trace_first_bad(&trace)->seen, FR_SEEN_INF);
 }
 
 T_TEST(zero_rows_and_eps)
 {
     double r;
     row(x_v, 0, FR_F16);
-    struct fr_trace trace = {.steps = steps, .cap = 40};
+    struct fr_op_trace trace = {.steps = steps, .cap = 40};
     T_OK(isnan(forward("torch-cuda", FR_FORM_POW_MEAN, 1e-8, &r, &trace)) && isinf(r));
     T_OK(isnan(forward("torch-cuda", FR_FORM_POW_MEAN, 1e-12, &r, NULL)));
     T_OK(forward("torch-cuda", FR_FORM_POW_MEAN, 1e-6, &r, NULL) == 0);
@@ -135,7 +135,7 @@ T_TEST(an_infinite_channel)
     }
 }
 
-static void backward(const char *policy, uint32_t form, double dy_value, struct fr_trace *trace)
+static void backward(const char *policy, uint32_t form, double dy_value, struct fr_op_trace *trace)
 {
     struct fr_array x = {x_v, N, FR_F16}, w = row(w_v, 1, FR_F16), dy = row(dy_v, dy_value, FR_F16);
     struct fr_array dx = {y_v, N, 0}, dw = {dw_v, N, 0};
@@ -154,7 +154,7 @@ T_TEST(gradients_of_a_dead_row)
         for (size_t i = 0; i < N; i++) {
             T_OK(y_v[i] == 0 && dw_v[i] == 0);
         }
-        struct fr_trace trace = {.steps = steps, .cap = 40};
+        struct fr_op_trace trace = {.steps = steps, .cap = 40};
         backward("torch-cuda", (uint32_t)form, 100, &trace);
         for (size_t i = 0; i < N; i++) {
             T_OK(isnan(y_v[i]) && dw_v[i] == 0);
@@ -262,20 +262,20 @@ T_TEST(matrix_products_overflow_in_their_result)
 T_TEST(a_trace_names_the_first_bad_operation)
 {
     double v[] = {1, 0, -0x1p-20, NAN, INFINITY, 6};
-    struct fr_step s = fr_observe("x", v, 6, FR_F16);
+    struct fr_op_step s = fr_observe("x", v, 6, FR_F16);
     T_EQ_INT(s.seen, FR_SEEN_NAN);
     T_OK(s.nan == 1 && s.inf == 1 && s.zero == 1 && s.subnormal == 1 && s.n == 6);
     T_OK(s.absmax == 6 && s.min_nonzero == 0x1p-20 && s.first_bad == 3);
     T_EQ_INT(fr_observe("x", v + 1, 1, FR_F16).seen, FR_SEEN_FINE); /* one zero is no row */
     double zeros[2] = {0, -0.0};
     T_EQ_INT(fr_observe("x", zeros, 2, FR_F16).seen, FR_SEEN_ZERO_ROW);
-    struct fr_trace trace = {.steps = steps, .cap = 1};
+    struct fr_op_trace trace = {.steps = steps, .cap = 1};
     struct fr_array fine = {v, 1, FR_F16}, bad = {v + 4, 2, FR_F16};
-    fr_trace_add(&trace, "a", &fine);
-    T_OK(fr_trace_first_bad(&trace) == NULL);
-    fr_trace_add(&trace, "b", &bad); /* no room, but not forgotten */
-    fr_trace_add(&trace, "c", &bad);
-    T_EQ_STR(fr_trace_first_bad(&trace)->op, "b");
+    fr_op_trace_add(&trace, "a", &fine);
+    T_OK(fr_op_trace_first_bad(&trace) == NULL);
+    fr_op_trace_add(&trace, "b", &bad); /* no room, but not forgotten */
+    fr_op_trace_add(&trace, "c", &bad);
+    T_EQ_STR(fr_op_trace_first_bad(&trace)->op, "b");
     T_EQ_INT(trace.n, 3);
 }
 
