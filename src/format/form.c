@@ -39,46 +39,66 @@ static inline bool same_bytes(const struct fr_form *f, fr_sv segment)
 
 enum { CLOCK = sizeof "2026-01-31 " - 1, CLOCK_END = CLOCK + sizeof "23:59:59" - 1 };
 
-static bool two_digits(const char *p, int64_t *ret)
+/* "23:59:59" in seconds; false when it is none. Its digits are looked at all at once: over '0' they
+ * are at most 9, and the colons equal. */
+static inline bool read_seconds(const char *p, int64_t *ret)
 {
-    unsigned ten = (unsigned)(p[0] - '0'), one = (unsigned)(p[1] - '0');
-    *ret = ten * 10 + one;
-    return ten < 10 && one < 10;
+    const uint64_t top = 0x8080808080808080u, room = 0x76767f76767f7676u;
+    uint64_t x, like;
+    memcpy(&x, p, sizeof x);
+    memcpy(&like, "00:00:00", sizeof like);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    x = __builtin_bswap64(x);
+    like = __builtin_bswap64(like);
+#endif
+    x ^= like;
+    if ((((x & ~top) + room) | x) & top) {
+        return false;
+    }
+    x = x * 10 + (x >> 8);
+    unsigned h = x & 0xff, m = x >> 24 & 0xff, s = x >> 48 & 0xff;
+    *ret = h * 3600 + m * 60 + s;
+    return h <= 23 && m <= 59 && s <= 60;
 }
 
 /* Nanoseconds since midnight of the clock at p, which goes on to e as `like` does: the same bytes
  * but for digits. */
-static bool read_clock(const char *p, const char *e, const char *like, int64_t *ret)
+static inline bool read_clock(const char *p, const char *e, const char *like, int64_t *ret)
 {
-    int64_t h, m, s, nanos = 0, unit = FR_NS_PER_S;
-    if (!two_digits(p, &h) || p[2] != ':' || !two_digits(p + 3, &m) || p[5] != ':' ||
-        !two_digits(p + 6, &s) || h > 23 || m > 59 || s > 60) {
+    static const int64_t unit[] = {1000000000, 100000000, 10000000, 1000000, 100000,
+                                   10000,      1000,      100,      10,      1};
+    int64_t seconds, fraction = 0;
+    unsigned n = 0;
+    if (!read_seconds(p, &seconds)) {
         return false;
     }
     p += 8;
     like += 8;
     if (p < e && (*p == '.' || *p == ',')) {
-        for (p++, like++; p < e && fr_is_digit(*p) && fr_is_digit(*like) && unit > 1; p++, like++) {
-            unit /= 10;
-            nanos += (*p - '0') * unit;
+        for (p++, like++; n < 9 && p < e && fr_is_digit(*p) && fr_is_digit(*like); n++) {
+            fraction = fraction * 10 + (*p++ - '0');
+            like++;
         }
     }
-    *ret = (h * 3600 + m * 60 + s) * FR_NS_PER_S + nanos;
-    return memcmp(p, like, (size_t)(e - p)) == 0;
+    *ret = seconds * FR_NS_PER_S + fraction * unit[n];
+    return p == e || memcmp(p, like, (size_t)(e - p)) == 0;
 }
 
-static bool read_stamp(const struct fr_form *f, fr_sv segment, struct fr_when *ret)
+bool fr_form_time(const struct fr_form *f, fr_sv segment, struct fr_when *ret)
 {
     const char *p = segment.p + f->stamp, *e = segment.p + f->stamp_end;
     int64_t since;
     *ret = f->day;
-    if (f->has_day && memcmp(p, f->bytes + f->stamp, CLOCK) == 0 &&
+    if (p == e) {
+        return true;
+    }
+    if (f->has_day && same_backwards(p, f->bytes + f->stamp, CLOCK) &&
         read_clock(p + CLOCK, e, f->bytes + f->stamp + CLOCK, &since)) {
         ret->ns += since;
         return true;
     }
     fr_sv at = fr_sv_range(p, segment.p + f->n);
-    return f->stamp == f->stamp_end || (fr_stamp_iso(&at, ret) && at.p == e);
+    return fr_stamp_iso(&at, ret) && at.p == e;
 }
 
 /* Later times of the same day need not be read in full. */
@@ -98,7 +118,7 @@ const struct fr_form *fr_forms_find(struct fr_forms *f, uint64_t kind, fr_sv seg
 {
     for (uint32_t i = 0; i < f->n; i++) {
         if (f->v[i].kind != kind || !same_bytes(&f->v[i], segment) ||
-            !read_stamp(&f->v[i], segment, ret_when)) {
+            !fr_form_time(&f->v[i], segment, ret_when)) {
             continue;
         }
         if (i < FR_FORMS / 8) {

@@ -31,6 +31,8 @@ struct fr_forms {
  * has to be the same. Forms that are found move to the front; valid until the next call. */
 const struct fr_form *fr_forms_find(struct fr_forms *f, uint64_t kind, fr_sv segment,
                                     struct fr_when *ret_when);
+/* The time of a segment whose first form->n bytes are the form's but for its digits. */
+bool fr_form_time(const struct fr_form *form, fr_sv segment, struct fr_when *ret);
 /* Learns from what fr_peel made of the segment, when that can be told by its first bytes alone.
  * who: rec->who with names that last. */
 void fr_forms_learn(struct fr_forms *f, uint64_t kind, fr_sv segment, const struct fr_record *rec,

@@ -18,6 +18,8 @@ struct fr_peel_ctx {
 bool fr_segment_next(fr_sv *rest, fr_sv *ret_segment);
 /* Nothing from byte `from` (1 or more) on begins another segment. May say false where fr_segment_next does not cut. */
 bool fr_segment_is_whole(fr_sv line, size_t from);
+/* The same, also for all lines that differ from this one in the values of their digits only. */
+bool fr_segment_stays_whole(fr_sv line, size_t from);
 
 /* Peels every known prefix, several deep, in any order; strips ANSI (ESC and literal ^[[) into scratch when there is any. */
 void fr_peel(const struct fr_peel_ctx *ctx, fr_sv segment, struct fr_record *ret);

@@ -306,6 +306,26 @@ bool fr_segment_is_whole(fr_sv s, size_t from)
     return true;
 }
 
+/* What begins a writer's text here does so by its digits: only a glog stamp is read for its value,
+ * all else for how many digits there are. */
+static bool may_begin_writer(fr_sv s, fr_sv role)
+{
+    bool bracket = s.p[0] == '[';
+    bool letter = fr_level_letter(fr_lex_peek(s, bracket)) != FR_LEVEL_NONE;
+    return (letter && fr_is_digit(fr_lex_peek(s, bracket + 1u))) || begins_writer(s, role);
+}
+
+bool fr_segment_stays_whole(fr_sv s, size_t from)
+{
+    fr_sv role = own_role(s);
+    for (size_t i = next_interesting(s, from); i < s.n; i = next_interesting(s, i + 1)) {
+        if (s.p[i] == '\r' || (!is_inside(s, i) && may_begin_writer(fr_sv_skip(s, i), role))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool fr_segment_next(fr_sv *rest, fr_sv *ret_segment)
 {
     while (rest->n > 0) {
