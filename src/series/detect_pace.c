@@ -185,7 +185,7 @@ void fr_pace_close(struct fr_series *s, struct fr_lane *l, bool at_end)
     }
 }
 
-enum { STALL_S = 600, STALL_TIMES = 20, STALLS_MAX = 8 };
+enum { STALL_S = 600, STALL_TIMES = 20, STALLS_MAX = 8, TOP_TEXT = 160 };
 
 static void stall(struct fr_series *s, double gap, bool at_end)
 {
@@ -242,8 +242,14 @@ void fr_clock_add(struct fr_series *s, const struct fr_at *at)
     s->top_step = at->step;
     s->top_when = *at->when;
     struct fr_at brief = *at;
-    brief.text = fr_sv_head(at->text, 160); /* copied at every step */
+    brief.text = fr_sv_head(at->text, 0);
     fr_mark_take(s, &s->top, &brief, NAN, at->step, NAN);
+    s->top.n = (uint16_t)fr_sv_head(at->text, TOP_TEXT).n;
+    if (s->top.n == TOP_TEXT) { /* at every step: a length known beforehand needs no call */
+        memcpy(s->top.text, at->text.p, TOP_TEXT);
+    } else {
+        memcpy(s->top.text, at->text.p, s->top.n);
+    }
 }
 
 void fr_clock_finish(struct fr_series *s)

@@ -90,6 +90,23 @@ double fr_median(double *v, unsigned n)
     return n % 2 != 0 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
+/* The median distance from `middle`, the median of v[0..n), which is in order: so the nearest are
+ * found on the way outwards from it. */
+static double median_distance(const double *v, unsigned n, double middle)
+{
+    unsigned below = n / 2, above = n / 2; /* v[below] to v[above - 1] are taken */
+    double last = NAN, before = NAN;
+    for (unsigned taken = 0; taken <= n / 2 && taken < n; taken++) {
+        before = last;
+        if (above == n || (below > 0 && middle - v[below - 1] < v[above] - middle)) {
+            last = fabs(v[--below] - middle);
+        } else {
+            last = fabs(v[above++] - middle);
+        }
+    }
+    return n % 2 != 0 ? last : (before + last) / 2;
+}
+
 /* Median and robust sigma (1.4826 x median absolute deviation) of the ring. */
 void fr_lane_baseline(struct fr_lane *l)
 {
@@ -97,10 +114,7 @@ void fr_lane_baseline(struct fr_lane *l)
     unsigned n = l->ring_n;
     memcpy(v, l->ring, n * sizeof *v);
     l->typical = fr_median(v, n);
-    for (unsigned i = 0; i < n; i++) {
-        v[i] = fabs(v[i] - l->typical);
-    }
-    l->spread = 1.4826 * fr_median(v, n);
+    l->spread = 1.4826 * median_distance(v, n, l->typical);
     l->since_baseline = 0;
     fr_level_limit(l);
 }

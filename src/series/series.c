@@ -268,10 +268,29 @@ static void follow_batch(struct fr_series *s, struct fr_group *g, const struct f
     g->batch = p->global_batch;
 }
 
+/* The metrics of the point that tell their detectors nothing new: those without one, no skipped
+ * step after another, the loss scale where it was. */
+static uint32_t plain_ones(const struct fr_group *g, const struct fr_point *p)
+{
+    const struct fr_lane *skipped = g->lanes[FR_METRIC_SKIPPED],
+                         *scale = g->lanes[FR_METRIC_LOSS_SCALE];
+    uint32_t plain = FR_PLAIN;
+    if (fr_point_has(p, FR_METRIC_SKIPPED) && skipped != NULL && skipped->skips.n == 0 &&
+        p->value[FR_METRIC_SKIPPED] == 0 && (p->flags & FR_POINT_SKIPPED_SUM) == 0) {
+        plain |= 1u << FR_METRIC_SKIPPED;
+    }
+    if (fr_point_has(p, FR_METRIC_LOSS_SCALE) && scale != NULL && scale->scale.known &&
+        scale->scale.now == p->value[FR_METRIC_LOSS_SCALE] &&
+        (p->flags & (FR_POINT_AT_MINIMUM | FR_POINT_OVERFLOW)) == 0) {
+        plain |= 1u << FR_METRIC_LOSS_SCALE;
+    }
+    return p->present & plain;
+}
+
 /* Numbers that are only looked at for NaN: most of a line, so they go the short way. */
 static bool add_plain(struct fr_lane *l, const struct fr_at *at, double v)
 {
-    if (!isfinite(v) || l->bad_open || l->first_step < 0) {
+    if (l == NULL || !isfinite(v) || l->bad_open || l->first_step < 0) {
         return false;
     }
     l->n++;
@@ -283,37 +302,47 @@ static bool add_plain(struct fr_lane *l, const struct fr_at *at, double v)
     return true;
 }
 
-void fr_series_add(struct fr_series *s, const struct fr_point *p, const struct fr_who *who,
-                   const struct fr_when *when, uint64_t line, uint64_t offset, fr_sv text)
+static void add_values(struct fr_series *s, struct fr_group *g, const struct fr_at *at)
+{
+    const struct fr_point *p = at->point;
+    uint32_t left = p->present;
+    for (uint32_t bits = plain_ones(g, p); bits != 0; bits &= bits - 1) {
+        unsigned m = (unsigned)__builtin_ctz(bits);
+        left ^= add_plain(g->lanes[m], at, p->value[m]) ? 1u << m : 0;
+    }
+    for (; left != 0; left &= left - 1) {
+        unsigned m = (unsigned)__builtin_ctz(left);
+        struct fr_lane *l = lane(s, g, m);
+        if (l == NULL) {
+            continue;
+        }
+        if (m == FR_METRIC_LOSS_SCALE) {
+            fr_scale_add(s, l, at, p->value[m], true);
+        }
+        fr_lane_add(s, g, l, at, p->value[m]);
+    }
+}
+
+struct fr_group *fr_series_seat(struct fr_series *s, const struct fr_who *who, uint8_t dialect)
 {
     int k = speaker(s, who);
-    struct fr_group *g = k < 0 ? NULL : group(s, (unsigned)k, p->dialect % FR_DIALECTS_MAX);
-    if (g == NULL) {
-        return;
-    }
+    return k < 0 ? NULL : group(s, (unsigned)k, dialect % FR_DIALECTS_MAX);
+}
+
+void fr_series_put(struct fr_series *s, struct fr_group *g, const struct fr_point *p,
+                   const struct fr_when *when, uint64_t line, uint64_t offset, fr_sv text)
+{
     s->points++;
     const uint32_t eval = 1u << FR_METRIC_EVAL_LOSS;
     if ((p->present & ~eval) != 0 || (p->present | p->missing) == 0 || p->missing != 0) {
         follow_step(s, g, p);
     }
     follow_batch(s, g, p);
-    struct fr_at at = {p, when, line, offset, text, p->step >= 0 ? p->step : g->step, (uint16_t)k};
+    struct fr_at at = {p, when, line, offset, text, p->step >= 0 ? p->step : g->step, g->speaker};
     if (at.step >= 0 && when->basis != FR_TIME_BASIS_NONE) {
         fr_clock_add(s, &at);
     }
-    for (uint32_t bits = p->present; bits != 0; bits &= bits - 1) {
-        unsigned m = (unsigned)__builtin_ctz(bits);
-        struct fr_lane *l = lane(s, g, m);
-        bool idle = m == FR_METRIC_SKIPPED && p->value[m] == 0 && l != NULL && l->skips.n == 0 &&
-                    (p->flags & FR_POINT_SKIPPED_SUM) == 0;
-        if (l == NULL || ((idle || (FR_PLAIN >> m & 1) != 0) && add_plain(l, &at, p->value[m]))) {
-            continue;
-        }
-        if (m == FR_METRIC_LOSS_SCALE) {
-            fr_scale_add(s, l, &at, p->value[m], true);
-        }
-        fr_lane_add(s, g, l, &at, p->value[m]);
-    }
+    add_values(s, g, &at);
     if ((p->flags & FR_POINT_AT_MINIMUM) != 0) {
         struct fr_lane *l = lane(s, g, FR_METRIC_LOSS_SCALE);
         if (l != NULL) {
@@ -325,6 +354,15 @@ void fr_series_add(struct fr_series *s, const struct fr_point *p, const struct f
         if (l != NULL) {
             fr_lane_missing(s, l, &at);
         }
+    }
+}
+
+void fr_series_add(struct fr_series *s, const struct fr_point *p, const struct fr_who *who,
+                   const struct fr_when *when, uint64_t line, uint64_t offset, fr_sv text)
+{
+    struct fr_group *seat = fr_series_seat(s, who, p->dialect);
+    if (seat != NULL) {
+        fr_series_put(s, seat, p, when, line, offset, text);
     }
 }
 

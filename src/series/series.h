@@ -35,7 +35,12 @@ bool fr_point_parse(fr_sv text, uint64_t dialects, struct fr_point *ret);
 struct fr_series;
 int fr_series_new(struct fr_series **ret);
 void fr_series_free(struct fr_series **s);
-/* Takes one point in file order. who/when/text borrowed for the call only. */
+/* Where the points of one speaker in one dialect go; NULL over a limit. Valid as long as s. */
+struct fr_group *fr_series_seat(struct fr_series *s, const struct fr_who *who, uint8_t dialect);
+/* Takes one point in file order. when/text borrowed for the call only. */
+void fr_series_put(struct fr_series *s, struct fr_group *seat, const struct fr_point *p,
+                   const struct fr_when *when, uint64_t line, uint64_t offset, fr_sv text);
+/* Both; who borrowed for the call only. */
 void fr_series_add(struct fr_series *s, const struct fr_point *p, const struct fr_who *who,
                    const struct fr_when *when, uint64_t line, uint64_t offset, fr_sv text);
 /* The latest time the source knows (of any line), before finish: a log that goes on without new
