@@ -5,8 +5,8 @@
 #include "engine/collect.h"
 
 #include "base/alloc.h"
+#include "engine/known.h"
 #include "engine/recorder.h"
-#include "format/form.h"
 #include "format/format.h"
 #include "series/series.h"
 
@@ -20,7 +20,8 @@ struct fr_collector {
     struct fr_peel_ctx peel;
     struct fr_recorder rec; /* of the current member */
     struct fr_forms forms;  /* of its metric lines; tag: the speaker */
-    uint32_t bars;          /* the speaker of its progress bars, UINT32_MAX: none seen */
+    struct fr_form bars;    /* nobody's, of its progress bars; tag UINT32_MAX: none seen */
+    struct fr_known known;
     bool edge;              /* the current chunk is head or tail */
 };
 
@@ -120,7 +121,8 @@ static bool take_point(struct fr_collector *c, const struct fr_hit *hit, const s
 }
 
 /* ---- the short way ---- A fifth of the lines of a training log are metrics and bring nothing
- * else. Nothing is peeled off those that look like an earlier one, nor off progress bars. */
+ * else. Most differ from an earlier one in digits only, and are read by its example. Of the others,
+ * nothing is peeled off those whose prefix is known, nor off progress bars. */
 
 static bool is_plain(const struct fr_collector *c, const struct fr_hit *hit)
 {
@@ -129,11 +131,32 @@ static bool is_plain(const struct fr_collector *c, const struct fr_hit *hit)
 }
 
 static void take_metrics(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment,
-                         const struct fr_who *who, uint32_t speaker, const struct fr_when *when)
+                         const struct fr_form *form, const struct fr_when *when)
 {
     struct fr_point point;
-    bool is_point = take_point(c, hit, who, when, segment, &point);
-    fr_recorder_alive_late(&c->rec, speaker, when, segment, hit->lineno, is_point ? &point : NULL);
+    bool is_point = take_point(c, hit, &form->who, when, segment, &point);
+    fr_recorder_alive_late(&c->rec, form->tag, when, segment, hit->lineno,
+                           is_point ? &point : NULL);
+    fr_known_learn(&c->known, hit->metrics, segment, form);
+}
+
+/* A segment that differs from an earlier one in digits only. */
+static bool take_known(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment)
+{
+    struct fr_when when;
+    struct fr_known_line *line = fr_known_find(&c->known, hit->metrics, segment, &when);
+    if (line == NULL) {
+        return false;
+    }
+    const struct fr_point *point = fr_shape_point(&line->shape, segment);
+    if (point != NULL && line->seat == NULL) {
+        line->seat = fr_series_seat(c->series, &line->form.who, point->dialect);
+    }
+    if (point != NULL && line->seat != NULL) {
+        fr_series_put(c->series, line->seat, point, &when, hit->lineno, hit->offset, segment);
+    }
+    fr_recorder_alive_late(&c->rec, line->form.tag, &when, segment, hit->lineno, point);
+    return true;
 }
 
 /* A line that is one segment of a known form: most of them. */
@@ -142,25 +165,45 @@ static bool take_known_line(struct fr_collector *c, const struct fr_hit *hit)
     struct fr_when when;
     fr_sv line = hit->line;
     line.n -= line.n > 0 && line.p[line.n - 1] == '\r';
-    const struct fr_form *form = fr_forms_find(&c->forms, hit->metrics, line, &when);
+    if (take_known(c, hit, line)) {
+        return true;
+    }
+    const struct fr_form *form = line.n == 0 || memchr(line.p, '\r', line.n) != NULL
+                                     ? NULL
+                                     : fr_forms_find(&c->forms, hit->metrics, line, &when);
     if (form == NULL || !fr_segment_is_whole(line, form->n)) {
         return false;
     }
-    take_metrics(c, hit, line, &form->who, form->tag, &when);
+    take_metrics(c, hit, line, form, &when);
     return true;
+}
+
+/* The pieces that redrawn bars make of a line, as long as they are known: moves *rest past them. */
+static void take_known_pieces(struct fr_collector *c, const struct fr_hit *hit, fr_sv *rest)
+{
+    while (rest->n != 0) {
+        const char *cr = memchr(rest->p, '\r', rest->n);
+        fr_sv piece = cr != NULL ? fr_sv_range(rest->p, cr) : *rest;
+        if (piece.n == hit->line.n || (piece.n != 0 && !take_known(c, hit, piece))) {
+            return;
+        }
+        *rest = fr_sv_skip(*rest, piece.n + (cr != NULL));
+    }
 }
 
 static bool take_known_segment(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment)
 {
-    static const struct fr_who nobody = FR_WHO_NONE;
     struct fr_when when = FR_WHEN_NONE;
-    if (c->bars != UINT32_MAX && fr_form_is_bar(segment)) {
-        take_metrics(c, hit, segment, &nobody, c->bars, &when);
+    if (take_known(c, hit, segment)) {
+        return true;
+    }
+    if (c->bars.tag != UINT32_MAX && fr_form_is_bar(segment)) {
+        take_metrics(c, hit, segment, &c->bars, &when);
         return true;
     }
     const struct fr_form *form = fr_forms_find(&c->forms, hit->metrics, segment, &when);
     if (form != NULL) {
-        take_metrics(c, hit, segment, &form->who, form->tag, &when);
+        take_metrics(c, hit, segment, form, &when);
     }
     return form != NULL;
 }
@@ -174,7 +217,7 @@ static void learn(struct fr_collector *c, const struct fr_hit *hit, fr_sv segmen
         return;
     }
     if (fr_form_is_bar(segment)) {
-        c->bars = speaker;
+        c->bars.tag = speaker;
         return;
     }
     struct fr_who who = rec->who;
@@ -239,6 +282,10 @@ static int on_hit(void *ctx, const struct fr_hit *hit)
     bool blank = true, plain = is_plain(c, hit);
     if (plain && take_known_line(c, hit)) {
         return FR_SCAN_HITS;
+    }
+    if (plain) {
+        take_known_pieces(c, hit, &rest);
+        blank = rest.n != hit->line.n;
     }
     fr_arena_reset(&c->scratch);
     while (rc >= 0 && fr_segment_next(&rest, &segment)) {
@@ -379,7 +426,8 @@ static int collect_member(struct fr_collector *c, const struct fr_member *m,
     fr_arena_reset(&c->scratch);
     c->peel = (struct fr_peel_ctx){&c->scratch, year_of(m->mtime_ns)};
     c->forms.n = c->forms.next = 0;
-    c->bars = UINT32_MAX;
+    c->bars = (struct fr_form){.who = FR_WHO_NONE, .day = FR_WHEN_NONE, .tag = UINT32_MAX};
+    fr_known_clear(&c->known);
     int rc = fr_series_new(&c->series);
     if (rc == 0) {
         rc = fr_recorder_init(&c->rec, ev, c->o.library, &c->peel);

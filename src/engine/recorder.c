@@ -141,8 +141,9 @@ static void step(struct fr_recorder *r, struct fr_activity *a, uint64_t lineno,
                  const struct fr_point *p)
 {
     struct fr_source_evidence *ev = r->ev;
-    memmove(ev->metric_tail + 1, ev->metric_tail,
-            sizeof ev->metric_tail - sizeof ev->metric_tail[0]);
+    for (unsigned i = sizeof ev->metric_tail / sizeof *ev->metric_tail - 1; i > 0; i--) {
+        ev->metric_tail[i] = ev->metric_tail[i - 1];
+    }
     ev->metric_tail[0] = lineno;
     if (a != NULL && p->step >= 0) {
         a->last_step = p->step;

@@ -2,7 +2,7 @@ add_library(fr_tests_pipeline STATIC ${CMAKE_SOURCE_DIR}/tests/support/pipeline.
 target_include_directories(fr_tests_pipeline PUBLIC ${CMAKE_SOURCE_DIR}/tests)
 target_compile_definitions(fr_tests_pipeline PRIVATE FR_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 target_link_libraries(fr_tests_pipeline PUBLIC fr_engine fr_report)
-foreach(name merge same packed)
+foreach(name known merge same packed)
     fr_test(property_${name} SOURCES ${CMAKE_CURRENT_LIST_DIR}/property_${name}.c LIBS fr_tests_pipeline fr_tests_logs archive)
 endforeach()
 if(TARGET faultrank)
