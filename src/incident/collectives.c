@@ -126,6 +126,14 @@ static void vote_mismatch(struct fr_case *c)
     }
 }
 
+/* Sends and receives are numbered by each rank for itself: stages of a pipeline have other numbers in the best of health. Megatron
+ * sends and receives in batches, which NCCL calls coalesced; coalesced collectives of other groups are none. */
+static bool is_p2p(const struct fr_rank *r)
+{
+    return fr_sv_eq(r->op, FR_SV("SEND")) || fr_sv_eq(r->op, FR_SV("RECV")) ||
+           (fr_sv_eq(r->op, FR_SV("COALESCED")) && fr_sv_has(r->pg, FR_SV("PIPELINE")));
+}
+
 /* The first group that has counters of at least two ranks: numbers of different groups are never compared. */
 static const struct fr_rank *lowest_counter(const struct fr_case *c, uint32_t *ret_known, bool *ret_alone)
 {
@@ -135,7 +143,7 @@ static const struct fr_rank *lowest_counter(const struct fr_case *c, uint32_t *r
     *ret_alone = true;
     for (uint32_t i = 0; i < c->ranks.n; i++) {
         const struct fr_rank *r = &c->ranks.v[i];
-        if (r->enqueued < 0 || (known != 0 && !fr_sv_eq(group, r->pg))) {
+        if (r->enqueued < 0 || is_p2p(r) || (known != 0 && !fr_sv_eq(group, r->pg))) {
             continue;
         }
         group = r->pg;
@@ -226,6 +234,53 @@ static void by_operation(struct fr_case *c)
                 (long long)odd->seq, FR_SV_ARG(usual->op));
 }
 
+/* Everybody waits, each in one of two kinds: how many in collectives [0] and in sends and receives [1]. False: somebody's wait is not
+ * known, or somebody has a cause of its own, or numbers are missing between the ranks: who is not seen may be the one. */
+static bool waits_by_kind(const struct fr_case *c, uint32_t n[2])
+{
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (r->timeout == NULL || r->op.n == 0 || r->cause != NULL) {
+            return false;
+        }
+        n[is_p2p(r)]++;
+    }
+    return c->ranks.n >= 2 && c->ranks.v[c->ranks.n - 1].rank + 1 == (int32_t)c->ranks.n;
+}
+
+/* Most wait in sends and receives, a few in a collective (they think that they are done with the others), or the other way round
+ * (they wait for a microbatch that nobody has). A send that its sender has done was received, so it is the few whose schedule
+ * differs. When all wait in sends and receives, two wait for each other, and the watchdog does not say which. */
+static void by_kind(struct fr_case *c)
+{
+    uint32_t n[2] = {0};
+    const bool known = waits_by_kind(c, n);
+    const bool few = n[1] < n[0]; /* the kind of the few */
+    const int32_t f = known && n[1] != 0 && n[few] * 3 <= c->ranks.n ? fr_case_class(c, "megatron-pp-stage-asymmetry-hang") : -1;
+    struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_COUNTERS);
+    const struct fr_rank *one = NULL;
+    for (uint32_t i = 0; k != NULL && i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (is_p2p(r) == few || n[few] == 0) {
+            fr_cand_rank(c, k, n[few] == 0 ? -1 : r->rank);
+            fr_cand_obs(c, k, (uint32_t)(r->timeout - c->obs.v));
+            one = one == NULL ? r : one;
+        }
+    }
+    if (one == NULL) {
+        return;
+    }
+    k->ground = FR_GROUND_COUNTERS;
+    k->score = 60;
+    if (n[few] == 0) {
+        fr_cand_for(c, k, "all %u ranks wait in sends and receives of the pipeline, each for another", c->ranks.n);
+        fr_cand_against(c, k, "the watchdog does not say for which neighbour a rank waits");
+    } else {
+        fr_cand_for(c, k, "rank %d waited in %.*s%s%.*s while all %u others waited in %s", one->rank, FR_SV_ARG(one->op),
+                    one->pg.n != 0 ? " of " : "", FR_SV_ARG(one->pg), n[!few], few ? "collectives" : "sends and receives of the pipeline");
+    }
+}
+
 /* A desync report lists several levels of lag: those furthest behind hold up the rest. */
 static int64_t lowest_missed(const struct fr_case *c)
 {
@@ -277,4 +332,5 @@ void fr_case_collectives(struct fr_case *c)
     vote_mismatch(c);
     by_counters(c);
     by_operation(c);
+    by_kind(c);
 }

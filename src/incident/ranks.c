@@ -108,10 +108,13 @@ static void set_life(struct fr_case *c)
 static void set_counters(struct fr_rank *r, const struct fr_event *e)
 {
     if (e->fact == FR_FACT_COUNTERS) {
+        const fr_sv desc = fr_event_text(e, FR_KEY_PG_DESC), group = desc.n != 0 ? desc : fr_event_text(e, FR_KEY_PG);
+        if (r->pg.n != 0 && group.n != 0 && !fr_sv_eq(r->pg, group)) {
+            return; /* "Received a dump signal" repeats those of the default group, whichever group timed out */
+        }
         r->enqueued = fr_event_num(e, FR_KEY_ENQUEUED, r->enqueued);
         r->completed = fr_event_num(e, FR_KEY_COMPLETED, r->completed);
-        fr_sv desc = fr_event_text(e, FR_KEY_PG_DESC);
-        r->pg = r->pg.n != 0 ? r->pg : desc.n != 0 ? desc : fr_event_text(e, FR_KEY_PG);
+        r->pg = r->pg.n != 0 ? r->pg : group;
     } else if (e->fact == FR_FACT_TIMEOUT && r->seq < 0) {
         r->seq = fr_event_num(e, FR_KEY_SEQ, -1);
         r->op = fr_event_text(e, FR_KEY_OP);

@@ -123,6 +123,47 @@ T_TEST(a_report_that_lists_everybody_accuses_nobody)
     LOGS_CASES(rows);
 }
 
+#define PIPE(r, seq, op) \
+    WAITED(r, AT, r, seq, op, "600029") COUNTED(r, AT, "2", "PIPELINE_MODEL_PARALLEL_GROUP", r, seq, seq, "30")
+#define MODEL(r, seq) WAITED(r, AT, r, seq, "ALLREDUCE", "600029") COUNTED(r, AT, "1", "MODEL_PARALLEL_GROUP", r, seq, seq, "3")
+
+T_TEST(who_waits_otherwise_than_everybody_else)
+{
+    static const struct logs_case rows[] = {
+        {.name = "three stages wait in sends and receives, one in a reduction: it is done with them",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") PIPE("0", "48", "COALESCED")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") PIPE("1", "90", "COALESCED")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") MODEL("2", "4")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") PIPE("3", "37", "COALESCED")}},
+         .want = {"megatron-pp-stage-asymmetry-hang rank 2"}},
+        {.name = "one waits for a microbatch that nobody has",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") MODEL("0", "4")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") PIPE("1", "91", "RECV")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") MODEL("2", "4")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") MODEL("3", "4")}},
+         .want = {"megatron-pp-stage-asymmetry-hang rank 1"}},
+        {.name = "all wait in sends and receives: each has its own numbers, and the lowest is no laggard",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") PIPE("0", "48", "COALESCED")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") PIPE("1", "90", "COALESCED")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") PIPE("2", "88", "COALESCED")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") PIPE("3", "37", "COALESCED")}},
+         .want = {"megatron-pp-stage-asymmetry-hang unknown"}},
+        {.name = "a silent rank is suspected before anybody's schedule",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") PIPE("0", "48", "COALESCED")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") PIPE("1", "90", "COALESCED")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") MODEL("2", "4")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") STEPS}},
+         .want = {"rank-stalled rank 3"}},
+        {.name = "coalesced collectives of another group are no sends and receives",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") TP("0", "5", "0", "87", "COALESCED")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") TP("1", "5", "1", "87", "COALESCED")},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") MODEL("2", "4")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") TP("3", "5", "2", "87", "COALESCED")}},
+         .want = {"!megatron-pp-stage-asymmetry-hang *"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();
