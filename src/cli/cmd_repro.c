@@ -162,13 +162,14 @@ static int play(const struct fr_command *c, const struct fr_args *a, const struc
         return rc;
     }
     fr_result_init(&result);
-    if (fr_repro_run(p, &values, &stage.env, &result, &err) != 0) {
+    rc = fr_repro_run(p, &values, &stage.env, &result, &err);
+    fr_stage_close(&stage); /* before anything is printed: a closed pipe ends us there */
+    if (rc != 0) {
         rc = fr_fail_err(&err);
     } else {
         rc = show(c, a, &(struct fr_acts){p, &values, &result, title_of(p)});
     }
     fr_result_release(&result);
-    fr_stage_close(&stage);
     return rc;
 }
 
@@ -186,8 +187,10 @@ static int play_all(void)
         fr_repro_defaults(p, &values);
         fr_result_init(&result);
         int rc = fr_stage_open(&stage, p, NULL);
-        if (rc == 0 && fr_repro_run(p, &values, &stage.env, &result, &err) != 0) {
-            rc = fr_fail_err(&err);
+        if (rc == 0) {
+            rc = fr_repro_run(p, &values, &stage.env, &result, &err);
+            fr_stage_close(&stage);
+            rc = rc != 0 ? fr_fail_err(&err) : 0;
         }
         if (rc == 0) {
             fr_buf_printf(&line, "%-8s %-32s %2u of %2u claims hold\n",
@@ -197,7 +200,6 @@ static int play_all(void)
         }
         worst = rc != 0 ? rc : !fr_result_as_claimed(&result) && worst == 0 ? 1 : worst;
         fr_result_release(&result);
-        fr_stage_close(&stage);
     }
     return worst;
 }

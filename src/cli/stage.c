@@ -53,7 +53,14 @@ int fr_stage_open(struct fr_stage *s, const struct fr_repro *p, const char *keep
     const char *tmp = getenv("TMPDIR");
     fr_buf_printf(&s->folder, "%s/faultrank-repro-XXXXXX",
                   tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp");
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &ends, &s->signals); /* what runs on the stage sees them pending and gives up */
     if (!fr_buf_ok(&s->folder) || mkdtemp(s->folder.p) == NULL) {
+        (void)sigprocmask(SIG_SETMASK, &s->signals, NULL);
         fr_buf_release(&s->folder);
         return fr_fail(FR_EXIT_IO, "cannot make a temporary folder: %s", strerror(errno));
     }
@@ -74,6 +81,7 @@ void fr_stage_close(struct fr_stage *s)
 {
     if (s->folder.n > 0) {
         (void)nftw(s->folder.p, drop, 8, FTW_DEPTH | FTW_PHYS);
+        (void)sigprocmask(SIG_SETMASK, &s->signals, NULL);
     }
     fr_buf_release(&s->folder);
 }

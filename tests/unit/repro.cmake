@@ -8,3 +8,4 @@ if(TARGET faultrank)
     add_test(NAME e2e_pages COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/e2e/pages.py $<TARGET_FILE:faultrank>
         ${CMAKE_SOURCE_DIR})
 endif()
+fr_test(test_ring SOURCES ${CMAKE_CURRENT_LIST_DIR}/test_ring.c LIBS fr_repro)
