@@ -9,3 +9,7 @@ if(TARGET faultrank)
         ${CMAKE_SOURCE_DIR})
 endif()
 fr_test(test_ring SOURCES ${CMAKE_CURRENT_LIST_DIR}/test_ring.c LIBS fr_repro)
+if(TARGET faultrank)
+    add_test(NAME e2e_repro_processes COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/e2e/test_repro_processes.py
+        $<TARGET_FILE:faultrank>)
+endif()
