@@ -173,8 +173,8 @@ float fr_lab_sum_products(const double *a, const double *b, size_t n)
             lane[k] += (float)(a[i + k] * b[i + k]);
         }
     }
-    for (; i < n; i++) {
-        lane[i % LANES] += (float)(a[i] * b[i]);
+    for (size_t k = 0; i + k < n && k < LANES; k++) {
+        lane[k] += (float)(a[i + k] * b[i + k]);
     }
     return join(lane);
 }
