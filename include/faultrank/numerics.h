@@ -150,6 +150,102 @@ float fr_nvfp4_tensor_scale(float amax);
 void fr_nvfp4_encode(const float *values, size_t n, float tensor_scale, void *codes,
                      uint8_t *scales);
 
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+/* Norms, softmax and attention scores for C programs: fp16, bf16 or fp32 in memory, fp32 and more
+ * inside, one rounding at the end.
+ *
+ * Operands. Matrices of rows of n elements, each operand with a type of its own (FR_F16, FR_BF16,
+ * FR_F32) and a stride: elements from one row to the next. Inputs may have any stride; 0 gives every
+ * row the same memory, which is what a weight wants, and a mask for all queries. Outputs need a
+ * stride of n or more. p NULL: not there, where that is allowed. No address need be aligned, not
+ * even to an element; float pointers (dw, db, work) need what float needs.
+ *
+ * Aliasing. An output may be the memory of an input (x, dy or mask) of the same type and stride:
+ * in place. No other overlap of an output with anything is allowed, nor of dw and db with anything.
+ *
+ * Threads, state. Any thread, at once, as long as outputs are apart. Nothing is allocated. The
+ * variant for the CPU (plain C, AVX2 with F16C, AVX-512) is chosen at the first call; all give the
+ * same bits, except that which NaN a NaN is may differ. Rounding to nearest and gradual underflow
+ * (no FTZ, no DAZ) are taken for granted.
+ *
+ * What is promised. u = 2^-24; "of storage" is a half unit of the output's type, there to be added
+ * to every bound. Sums take at most eleven roundings in fp32, then go on in double; rows beyond
+ * fp32's comfort are done in double. So no intermediate overflows or vanishes: finite inputs give
+ * the bounds below, and an infinite output only where the exact result rounds to one. */
+struct fr_in {
+    const void *p;
+    uint32_t dtype;
+    size_t stride;
+};
+struct fr_out {
+    void *p;
+    uint32_t dtype;
+    size_t stride;
+};
+
+/* Nothing was written when an error (negative) is returned. Overlaps are not looked for. */
+enum {
+    FR_NUM_MASKED = 1, /* done; at least one row had every element masked, and is zeros */
+    FR_NUM_OK = 0,     /* done; also for no rows or no elements */
+    FR_NUM_NULL = -1,  /* an operand that must be there is not */
+    FR_NUM_DTYPE = -2, /* a type the operand cannot have */
+    FR_NUM_SHAPE = -3, /* a stride shorter than the row it is written to, or more than memory */
+    FR_NUM_VALUE = -4, /* eps negative, or eps or scale not finite */
+};
+
+/* "portable", "avx2" or "avx512". */
+const char *fr_kernel_variant(void);
+
+/* y = x / sqrt(mean(x^2) + eps) * w, each row; w may be not there. eps counts as the float it is,
+ * never as a half. Off by at most 9 u |y| + 2^-148 (1 + |w|) and half a unit of storage. A row of
+ * zeros gives zeros, also with eps 0. Inf in x: NaN there, zeros elsewhere. NaN in x: a row of
+ * NaN. */
+int fr_kernel_rms_norm(size_t rows, size_t n, struct fr_in x, struct fr_in w, float eps,
+                       struct fr_out y);
+
+/* x, w, eps as they were forward, dy the gradient of y. dx (may be not there) is written; the
+ * gradient of w is added, row after row, to the n floats of dw (may be NULL; the sum of w's rows if
+ * w has more than one). Nothing of the forward need be kept. With g = dy w, x_hat = x / root:
+ * dx = (g - x_hat mean(g x_hat)) / root, off by at most
+ * 24 u (|g| + |x_hat| mean|g x_hat|) / root + 2^-148 (1 + 1 / root), and a row's dy x_hat by 9 u of
+ * it before it is added. Holds while |dy w| < 2^100. Inf or NaN in a row of x, w or dy: its dx is
+ * NaN. */
+int fr_kernel_rms_norm_backward(size_t rows, size_t n, struct fr_in x, struct fr_in w,
+                                struct fr_in dy, float eps, struct fr_out dx, float *dw);
+
+/* y = x_hat w + b, x_hat = (x - mean) / sqrt(variance + eps), the variance divided by n; w and b may
+ * be not there. The mean is as exact as two floats: large rows of small differences keep them. Off
+ * by at most 40 u (|w| (|x_hat| + 1) + |b|) + 2^-148 (1 + |w|) and half a unit of storage. A row
+ * of equal values gives b, also with eps 0. Inf or NaN in x: a row of NaN. */
+int fr_kernel_layer_norm(size_t rows, size_t n, struct fr_in x, struct fr_in w, struct fr_in b,
+                         float eps, struct fr_out y);
+
+/* As for RMS norm: dx = (g - mean(g) - x_hat mean(g x_hat)) / root, off by at most
+ * 60 u (|g| + mean|g| + (1 + |x_hat|) mean|g x_hat| + mean|g| |x_hat|) / root + 2^-148 (1 + 1 / root);
+ * db (may be NULL) gets dy added. */
+int fr_kernel_layer_norm_backward(size_t rows, size_t n, struct fr_in x, struct fr_in w,
+                                  struct fr_in dy, float eps, struct fr_out dx, float *dw,
+                                  float *db);
+
+/* y = softmax(x + mask) of each row. mask may be not there; a float mask is added in fp32 (so the
+ * lowest half does not become -Inf, and a row under nothing but it is still a softmax); of FR_BOOL
+ * or FR_U8 elements 0 masks, whatever x is there, even NaN. A row that is -Inf throughout, so
+ * masked, gives zeros, and the return is FR_NUM_MASKED. Off by at most (20 + 2 |s - max s|) u y +
+ * 2^-148 and half a unit of storage, s = x + mask rounded to fp32. +Inf or NaN in s: a row of NaN.
+ * -Inf: 0. */
+int fr_kernel_softmax(size_t rows, size_t n, struct fr_in x, struct fr_in mask, struct fr_out y);
+
+/* out[i][j] = scale (q[i] . k[j]) + mask[i][j], and with softmax not 0 the softmax of each row of
+ * it (then work is keys floats of scratch, else NULL). mask as for softmax; without softmax a byte
+ * mask writes -Inf. q has queries rows of d, k keys rows of d, out and mask queries rows of keys.
+ * Sums are never rounded to half: a score is off by at most 14 u |scale| sum|q k| + 2^-148 + d
+ * 2^-150 |scale|, an addition of the mask (u of it) and half a unit of storage. Inf and NaN
+ * propagate as products and sums do. Out may not be the memory of q or k. */
+int fr_kernel_attention_scores(size_t queries, size_t keys, size_t d, struct fr_in q,
+                               struct fr_in k, float scale, struct fr_in mask, int softmax,
+                               float *work, struct fr_out out);
+
 /* ---- emulated arithmetic: policies ----------------------------------------------------------- */
 
 /* In which order a sum adds. */
