@@ -13,16 +13,19 @@
 
 prefix ?= /usr/local
 bindir ?= $(prefix)/bin
+includedir ?= $(prefix)/include
+libdir ?= $(prefix)/lib
 mandir ?= $(prefix)/share/man
 datadir ?= $(prefix)/share
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 60
 PROGRAMS = faultrank
+LIBRARIES = fr_numerics
 
 # Make variables of ours are no business of the makefiles that CMake writes.
 MAKEOVERRIDES =
 MAKEFLAGS += --no-print-directory
-unexport DESTDIR prefix bindir mandir datadir
+unexport DESTDIR prefix bindir includedir libdir mandir datadir
 
 .PHONY: all demo test build bench scorecard fuzz install uninstall clean help
 all: build
@@ -30,7 +33,7 @@ all: build
 build:
 	@tools/install-packages build
 	@test -f build/release/CMakeCache.txt || cmake --preset release
-	@cmake --build build/release -j $(JOBS) --target $(PROGRAMS)
+	@cmake --build build/release -j $(JOBS) --target $(PROGRAMS) $(LIBRARIES)
 
 demo: build
 	@build/release/faultrank diagnose examples/demo
@@ -60,13 +63,22 @@ fuzz:
 # What is installed, as pairs "file mode folder"; uninstall removes exactly these.
 INSTALLED = \
 	build/release/faultrank:755:$(bindir)/faultrank \
+	include/faultrank/numerics.h:644:$(includedir)/faultrank/numerics.h \
+	build/release/src/numerics/libfaultrank-numerics.a:644:$(libdir)/libfaultrank-numerics.a \
+	build/release/faultrank-numerics.pc:644:$(libdir)/pkgconfig/faultrank-numerics.pc \
 	$(foreach m,$(wildcard man/*.1),$(m):644:$(mandir)/man1/$(notdir $(m))) \
 	$(foreach c,$(wildcard completions/faultrank.bash),$(c):644:$(datadir)/bash-completion/completions/faultrank) \
 	$(foreach c,$(wildcard completions/_faultrank),$(c):644:$(datadir)/zsh/site-functions/_faultrank) \
 	$(foreach c,$(wildcard completions/faultrank.fish),$(c):644:$(datadir)/fish/vendor_completions.d/faultrank.fish) \
 	$(foreach s,$(wildcard schema/*.json),$(s):644:$(datadir)/faultrank/$(notdir $(s)))
 
-install: build
+# The one installed file that knows where it lies.
+build/release/faultrank-numerics.pc: build
+	@sed -e 's|@prefix@|$(prefix)|' -e 's|@includedir@|$(includedir)|' -e 's|@libdir@|$(libdir)|' \
+	    -e "s|@version@|$$(sed -n 's/^project(faultrank VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)|" \
+	    src/numerics/faultrank-numerics.pc.in > $@
+
+install: build build/release/faultrank-numerics.pc
 	@for item in $(INSTALLED); do \
 	    from=$${item%%:*}; rest=$${item#*:}; mode=$${rest%%:*}; to="$(DESTDIR)$${rest#*:}"; \
 	    install -D -m $$mode "$$from" "$$to" && echo "installed $$to" || exit 1; \
