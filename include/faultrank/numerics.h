@@ -156,9 +156,9 @@ void fr_nvfp4_encode(const float *values, size_t n, float tensor_scale, void *co
  * inside, one rounding at the end.
  *
  * Operands. Matrices of rows of n elements, each operand with a type of its own (FR_F16, FR_BF16,
- * FR_F32) and a stride: elements from one row to the next. Inputs may have any stride; 0 gives every
- * row the same memory, which is what a weight wants, and a mask for all queries. Outputs need a
- * stride of n or more. p NULL: not there, where that is allowed. No address need be aligned, not
+ * FR_F32) and a stride: elements from one row to the next. Inputs may have any stride; 0 gives
+ * every row the same memory, which is what a weight wants, and a mask for all queries. Outputs need
+ * a stride of n or more. p NULL: not there, where that is allowed. No address need be aligned, not
  * even to an element; float pointers (dw, db, work) need what float needs.
  *
  * Aliasing. An output may be the memory of an input (x, dy or mask) of the same type and stride:
@@ -214,16 +214,17 @@ int fr_kernel_rms_norm(size_t rows, size_t n, struct fr_in x, struct fr_in w, fl
 int fr_kernel_rms_norm_backward(size_t rows, size_t n, struct fr_in x, struct fr_in w,
                                 struct fr_in dy, float eps, struct fr_out dx, float *dw);
 
-/* y = x_hat w + b, x_hat = (x - mean) / sqrt(variance + eps), the variance divided by n; w and b may
- * be not there. The mean is as exact as two floats: large rows of small differences keep them. Off
- * by at most 40 u (|w| (|x_hat| + 1) + |b|) + 2^-148 (1 + |w|) and half a unit of storage. A row
- * of equal values gives b, also with eps 0. Inf or NaN in x: a row of NaN. */
+/* y = x_hat w + b, x_hat = (x - mean) / sqrt(variance + eps), the variance divided by n; w and b
+ * may be not there. The mean is as exact as two floats: large rows of small differences keep them.
+ * Off by at most 40 u (|w| (|x_hat| + 1) + |b|) + 2^-148 (1 + |w|) and half a unit of storage,
+ * while x_hat w itself is within fp32. A row of equal values gives b, also with eps 0. Inf or NaN
+ * in x: a row of NaN. */
 int fr_kernel_layer_norm(size_t rows, size_t n, struct fr_in x, struct fr_in w, struct fr_in b,
                          float eps, struct fr_out y);
 
 /* As for RMS norm: dx = (g - mean(g) - x_hat mean(g x_hat)) / root, off by at most
- * 60 u (|g| + mean|g| + (1 + |x_hat|) mean|g x_hat| + mean|g| |x_hat|) / root + 2^-148 (1 + 1 / root);
- * db (may be NULL) gets dy added. */
+ * 60 u (|g| + (1 + |x_hat|) (mean|g| + mean|g x_hat|)) / root + 2^-148 (1 + 1 / root), and a row's
+ * dy x_hat by 40 u |dy| (1 + |x_hat|) before it is added; db (may be NULL) gets dy added. */
 int fr_kernel_layer_norm_backward(size_t rows, size_t n, struct fr_in x, struct fr_in w,
                                   struct fr_in dy, float eps, struct fr_out dx, float *dw,
                                   float *db);

@@ -69,8 +69,8 @@ void fr_wide_layer_norm(const struct fr_kernel_row *r);
 void fr_wide_layer_norm_backward(const struct fr_kernel_row *r);
 double fr_wide_dot(const struct fr_kernel_row *r);
 
-/* The last elements of a row, fewer than a group: a row of FR_GROUP elements over memory of its own,
- * x filled up with zeros or -Inf, all else with zeros. */
+/* The last elements of a row, fewer than a group: a row of FR_GROUP elements over memory of its
+ * own, x filled up with zeros or -Inf, all else with zeros. */
 struct fr_kernel_pad {
     uint8_t x[4 * FR_GROUP], w[4 * FR_GROUP], b[4 * FR_GROUP], dy[4 * FR_GROUP], y[4 * FR_GROUP];
     float dw[FR_GROUP], db[FR_GROUP], live[FR_GROUP];

@@ -96,8 +96,8 @@ INLINE void flush(struct sums *u, unsigned n)
     }
 }
 
-/* One pass: the whole groups, then the last one over memory of its own. Both run the same loop, which
- * halves the code; s is a copy whose address goes nowhere, so that its pointers stay in
+/* One pass: the whole groups, then the last one over memory of its own. Both run the same loop,
+ * which halves the code; s is a copy whose address goes nowhere, so that its pointers stay in
  * registers. */
 INLINE void walk(const struct fr_kernel_row *r, uint32_t t, step_fn *step, unsigned n_sums,
                  bool lowest, struct sums *u, const struct found *m)
@@ -210,8 +210,8 @@ INLINE int rms_norm_of(const struct fr_kernel_row *r, uint32_t t)
     return 0;
 }
 
-/* x_hat = x * r, g = dy * w; the gradient is r * (g - x_hat * mean(g * x_hat)): no power of r and no
- * product of three, which is where the usual form overflows. */
+/* x_hat = x * r, g = dy * w; the gradient is r * (g - x_hat * mean(g * x_hat)): no power of r and
+ * no product of three, which is where the usual form overflows. */
 INLINE void step_rms_dot(const struct fr_kernel_row *s, uint32_t t, size_t i, struct sums *u,
                          const struct found *m)
 {
@@ -386,9 +386,9 @@ INLINE int layer_norm_backward_of(const struct fr_kernel_row *r, uint32_t t)
 
 /* ---- softmax and scores ---------------------------------------------------------------------- */
 
-/* e^d for d <= 0 (and NaN for NaN): 2^n * e^q, n an integer, |q| <= ln(2) / 2. ln(2) is taken off in
- * two parts, the first short enough that n times it is exact; the polynomial is Cephes' expf. 2^n
- * goes on in two halves, so that results below the normal range are rounded once, not lost. */
+/* e^d for d <= 0 (and NaN for NaN): 2^n * e^q, n an integer, |q| <= ln(2) / 2. ln(2) is taken off
+ * in two parts, the first short enough that n times it is exact; the polynomial is Cephes' expf.
+ * 2^n goes on in two halves, so that results below the normal range are rounded once, not lost. */
 INLINE V exp_of(V d)
 {
     d = v_max(v_set(-104.0f), d); /* e^-104 is 0 in fp32; NaN, as second operand, stays */
@@ -543,7 +543,17 @@ INLINE double dot_of(const struct fr_kernel_row *r, uint32_t t)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 /* One copy of a kernel for each type of x. */
-#define BY_TYPE(ret, name)                            static ret name(const struct fr_kernel_row *r)     {                                                     if (r->x_type == FR_F16) {                            return name##_of(r, FR_F16);                  }                                                 if (r->x_type == FR_BF16) {                           return name##_of(r, FR_BF16);                 }                                                 return name##_of(r, FR_F32);                  }
+#define BY_TYPE(ret, name)                         \
+    static ret name(const struct fr_kernel_row *r) \
+    {                                              \
+        if (r->x_type == FR_F16) {                 \
+            return name##_of(r, FR_F16);           \
+        }                                          \
+        if (r->x_type == FR_BF16) {                \
+            return name##_of(r, FR_BF16);          \
+        }                                          \
+        return name##_of(r, FR_F32);               \
+    }
 BY_TYPE(int, rms_norm)
 BY_TYPE(int, rms_norm_backward)
 BY_TYPE(int, layer_norm)
