@@ -52,7 +52,7 @@ static bool peel_words(struct fr_record *rec)
     int32_t rank = -1;
     if (!fr_lex_lit(&at, "rank: ") && !fr_lex_lit(&at, "rank=") && !fr_lex_lit(&at, "rank ") &&
         !fr_lex_lit(&at, "RANK ") && !fr_lex_lit(&at, "RANK") && !fr_lex_lit(&at, "Global Rank ") &&
-        !fr_lex_lit(&at, "rank:")) {
+        !fr_lex_lit(&at, "rank:") && !fr_lex_lit(&at, "rank-")) {
         return false;
     }
     if (!fr_lex_index(&at, &rank) || !fr_lex_char(&at, ']')) {
@@ -127,6 +127,7 @@ static const struct fr_format_sample samples[] = {
      "rank=6 time=2025-01-02T03:04:05 text=\"KeyError: 'y'\""},
     {"[RANK 1] loading", "rank=1 text=loading"},
     {"[rank: 5] Received SIGTERM: 15", "rank=5 text=\"Received SIGTERM: 15\""},
+    {"[rank-4] Exception in thread prefetch-1:", "rank=4 text=\"Exception in thread prefetch-1:\""},
     {"[Rank 5] Some NCCL operations have failed", "rank=- pg_rank=5"},
     {"2025-01-02 03:04:05,678 - train - INFO - Rank 1: epoch 3", "rank=1 text=\"epoch 3\""},
     {"INFO:train:rank=2 step=10 loss=1.5", "rank=2 text=\"step=10 loss=1.5\""},

@@ -122,6 +122,8 @@ int32_t fr_case_judge(struct fr_case *c);
 int32_t fr_case_rank_of(const struct fr_case *c, const struct fr_who *who, uint32_t src);
 int32_t fr_case_node_of(struct fr_case *c, fr_sv name);         /* index, interned; -1 for empty */
 int32_t fr_case_pid_rank(const struct fr_case *c, int32_t node, int64_t pid);
+/* exits.c: mpirun and horovodrun say which process was the first to end, which is no complaint of its own */
+bool fr_case_told_first(const struct fr_obs *exit);
 /* exits.c: whose end an EXIT fact reports, -1 unknown */
 /* "0-3,7" of srun -> fn for each task, with its rank or -1 where nobody proved it. */
 typedef void fr_task_fn(struct fr_case *c, const struct fr_obs *o, int32_t task, int32_t rank);

@@ -215,11 +215,25 @@ static bool by_chance(const struct shares *all, const struct fr_finding *f)
     return noise && all->found[f->metric][f->kind] * 20 < all->printing;
 }
 
+/* A loss scaler says in this log that it skips the steps whose gradients are not finite. */
+static bool skips(const struct fr_case *c, uint32_t src)
+{
+    const int32_t skip = fr_case_class(c, "deepspeed-overflow-skip");
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        if (o->src == src && ((o->failure >= 0 && o->failure == skip) || fr_sv_has(o->e->text, FR_SV("kipping step")) || fr_sv_has(o->e->text, FR_SV("verflow detected")))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void from_finding(struct fr_case *c, uint32_t src, const struct fr_finding *f)
 {
     /* law 8: it came back; of a gradient norm only the very first value is nothing, a scaler's search */
     bool first_step = f->n_bad <= 1 && f->step >= 0 && f->last_good_step < 0;
-    bool over = !f->terminal && (f->metric == FR_METRIC_GRAD_NORM ? first_step : f->n_after_good >= 3);
+    bool back = f->n_after_good >= 3;
+    bool over = !f->terminal && (f->metric == FR_METRIC_GRAD_NORM ? first_step || (back && skips(c, src)) : back);
     const struct fr_signal *s = over ? NULL : metric_signal(c, f, 0);
     for (; s != NULL; s = metric_signal(c, f, (uint32_t)(s - c->lib->signals) + 1)) {
         struct fr_cand *k = s->role == FR_ROLE_CAUSE ? fr_case_cand(c, s->failure, FR_GROUND_SERIES) : NULL;

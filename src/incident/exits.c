@@ -113,6 +113,9 @@ int32_t fr_case_exit_rank(const struct fr_case *c, const struct fr_obs *o)
     if (r < 0 && c->nodes.n <= 1 && (fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("spawn")) || fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("vllm")))) {
         r = (int32_t)fr_event_num(e, FR_KEY_LOCAL_RANK, -1); /* on one host, the index that mp.spawn or vLLM's executor gave is the rank */
     }
+    if (r < 0 && fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("shell"))) {
+        r = c->src_rank[o->src]; /* the shell that started this rank, in this rank's log */
+    }
     if (r < 0) {
         struct fr_who who = FR_WHO_NONE;
         who.local_rank = (int32_t)fr_event_num(e, FR_KEY_LOCAL_RANK, -1);
@@ -220,6 +223,22 @@ static bool has_complaints(const struct fr_case *c)
     return false;
 }
 
+static bool has_timeouts(const struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        if (c->obs.v[i].attempt == c->attempt && c->obs.v[i].e->fact == FR_FACT_TIMEOUT) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool fr_case_told_first(const struct fr_obs *exit)
+{
+    fr_sv reason = fr_event_text(exit->e, FR_KEY_REASON);
+    return fr_sv_eq(reason, FR_SV("mpirun-first")) || fr_sv_eq(reason, FR_SV("horovodrun"));
+}
+
 /* One process ended with code 1 while the launcher had to stop the others, and nobody complains of a peer: where it began is known,
  * why is not. */
 static void lone_exit(struct fr_case *c)
@@ -250,7 +269,8 @@ static void lone_exit(struct fr_case *c)
     for (const char *const *t = telling; lone != NULL && *t != NULL; t++) {
         told |= fr_sv_eq(fr_event_text(lone->exit->e, FR_KEY_REASON), fr_sv_z(*t));
     }
-    if (lone == NULL || f < 0 || !told || has_complaints(c)) {
+    bool first = lone != NULL && fr_case_told_first(lone->exit) && !has_timeouts(c); /* those who lost a peer lost this one */
+    if (lone == NULL || f < 0 || !told || (has_complaints(c) && !first)) {
         return;
     }
     struct fr_cand *k = fr_case_cand(c, f, FR_GROUND_EXIT);
@@ -280,9 +300,11 @@ static bool says_why(const struct fr_case *c, const struct fr_cand *k)
  * time-out, the number says nothing about who was first. */
 static void weigh_aborts(struct fr_case *c)
 {
-    bool waited = false;
+    bool waited = false, timed_out = false;
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
+        bool nccl = o->failure >= 0 && o->meaning == FR_MEANS_SYMPTOM && strncmp(c->lib->failures[o->failure].id, "nccl-", 5) == 0;
+        timed_out |= o->attempt == c->attempt && (o->e->fact == FR_FACT_TIMEOUT || nccl);
         bool own = o->failure >= 0 && (o->failure == fr_case_class(c, "torchrun-sigabrt") || o->failure == fr_case_class(c, "native-abort"));
         bool complaint = !own && (o->e->fact == FR_FACT_TIMEOUT || o->e->fact == FR_FACT_PEER_LOST || o->meaning == FR_MEANS_SYMPTOM);
         waited |= o->attempt == c->attempt && complaint && (o->e->level == FR_LEVEL_NONE || o->e->level >= FR_LEVEL_ERROR);
@@ -296,7 +318,7 @@ static void weigh_aborts(struct fr_case *c)
         if (abort_class && !waited && how_many(c, -6) > 1) {
             k->score -= 25;
             fr_cand_against(c, k, "several ranks ended so, and the number says nothing about who was first");
-        } else if (abort_class && waited) {
+        } else if (abort_class && waited && (timed_out || how_many(c, -6) > 1)) { /* whose peer closes a connection gets an exception */
             k->score -= 60;
             fr_cand_against(c, k, "an abort is how a process ends that waited for another one in vain");
         }

@@ -203,6 +203,10 @@ static void learn_sources(struct fr_case *c)
     }
     for (uint32_t i = 0; i < c->set->sources.n; i++) {
         const struct fr_source_evidence *s = c->set->sources.v[i];
+        for (uint32_t k = 0; k < s->speakers.n; k++) { /* its lines of progress, which are no events */
+            int32_t r = s->speakers.v[k].who.rank;
+            said[i] = r < 0 ? said[i] : said[i] == -1 || said[i] == r ? r : CONFLICT;
+        }
         bool alone = c->set->sources.n > 1 && said[i] >= 0 && said[i] != CONFLICT;
         c->src_rank[i] = s->hint.rank >= 0 ? s->hint.rank : alone ? said[i] : -1;
     }
@@ -254,13 +258,48 @@ static bool names_processes(fr_sv key)
     return false;
 }
 
+/* A name whose number may well be a process's: not a host's, not an attempt's, and no suffix of a rotated log. */
+static bool names_one_each(fr_sv key)
+{
+    static const char *const others[] = {"node", "host", "attempt", "restart", "run", "part", "chunk", "shard", "epoch", "step", "job",
+                                         "gpu-node", "agent_", NULL};
+    static const char *const rotated[] = {".log.", ".txt.", ".out.", ".err.", NULL};
+    size_t hash = fr_sv_chr(key, '#'), slash = 0;
+    for (size_t i = 0; i < hash; i++) {
+        slash = key.p[i] == '/' || key.p[i] == '!' ? i + 1 : slash;
+    }
+    fr_sv head = fr_sv_range(key.p + slash, key.p + hash);
+    for (const char *const *w = others; *w != NULL; w++) {
+        if (fr_sv_find_ci(head, fr_sv_z(*w)) != FR_NPOS) {
+            return false;
+        }
+    }
+    for (const char *const *r = rotated; *r != NULL; r++) {
+        if (fr_sv_ends(head, fr_sv_z(*r))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Somebody in this file lost a peer or waited for one in vain. */
+static bool waits(const struct fr_case *c, uint32_t src)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        if (c->obs.v[i].src == src && (c->obs.v[i].e->fact == FR_FACT_PEER_LOST || c->obs.v[i].e->fact == FR_FACT_TIMEOUT)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct family {
-    uint32_t members, proven, against;
+    uint32_t members, proven, against, waiting;
     int32_t top;
 };
 
 /* Files that differ in one number, r0.log r1.log r2.log: where those that prove a rank prove their number, it is the rank of
- * the silent ones too; so it is, by convention, where a whole series from 0 bears a process's name. */
+ * the silent ones too; so it is, by convention, where a whole series from 0 bears a process's name, or where several of a whole series wait for peers. */
 static void learn_families(struct fr_case *c)
 {
     struct fr_map families;
@@ -283,11 +322,13 @@ static void learn_families(struct fr_case *c)
                 g->members++;
                 g->proven += c->src_rank[i] == number;
                 g->against += c->src_rank[i] >= 0 && c->src_rank[i] != number;
+                g->waiting += waits(c, i);
                 g->top = number > g->top ? number : g->top;
             } else if (c->src_rank[i] < 0 && g->against == 0) {
                 bool series = g->members >= 4 && (uint32_t)g->top + 1 == g->members && names_processes(fr_buf_sv(&key));
+                bool whole = g->members >= 3 && (uint32_t)g->top + 1 == g->members && names_one_each(fr_buf_sv(&key)) && g->waiting >= 2;
                 bool fits = c->world > 2 && g->top + 1 == c->world && g->members + 1 >= (uint32_t)c->world; /* at most one is missing */
-                c->src_rank[i] = g->proven >= 2 || series || fits ? number : -1;
+                c->src_rank[i] = g->proven >= 2 || series || fits || whole ? number : -1;
             }
         }
     }

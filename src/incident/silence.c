@@ -5,17 +5,10 @@
 
 #include <string.h>
 
-/* mpirun and horovodrun say which process was the first to end: that is no complaint. */
-static bool is_told_first(const struct fr_obs *exit)
-{
-    fr_sv reason = fr_event_text(exit->e, FR_KEY_REASON);
-    return fr_sv_eq(reason, FR_SV("mpirun-first")) || fr_sv_eq(reason, FR_SV("horovodrun"));
-}
-
 /* It failed on its own account: it complained, or ended by itself the way a Python exception does. */
 static bool complained(const struct fr_rank *r)
 {
-    bool raised = r->has_exit && !r->stopped && r->exitcode == 1 && !is_told_first(r->exit);
+    bool raised = r->has_exit && !r->stopped && r->exitcode == 1 && !fr_case_told_first(r->exit);
     return r->symptom != NULL || r->cause != NULL || raised;
 }
 

@@ -99,9 +99,9 @@ void fr_zero_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, con
                  double v)
 {
     /* the fall may pass a tiny value first: from 12.2 to 1.8e-06 to 0.0 the trouble begins at
-     * 1.8e-06 */
+     * 1.8e-06. Back from a spike, 2.6 to 900 to 2.8, is no fall. */
     bool zero = v == 0,
-         fell = v > 0 && l->before_n != 0 && l->before[0] >= 0.5 && v < 1e-2 * l->before[0];
+         fell = v > 0 && l->before_n != 0 && l->before[0] >= 0.5 && v < 1e-2 * least_before(l);
     bool stays = l->zero_n != 0 && v >= 0 && v < 1e-2 * l->zero_base;
     if (!zero && !fell && !stays) {
         if (l->zero_n != 0) {

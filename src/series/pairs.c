@@ -115,8 +115,8 @@ static fr_sv word_before(const char *p, const char *name)
 static struct fr_mkey meaning(const char *p, fr_sv name)
 {
     struct fr_mkey k = fr_mkey_find(name);
-    if (k.role == FR_MKEY_NONE && ends_in_loss(name)) { /* diffusers' training scripts show "step_loss" */
-        bool whole = fr_sv_ends(name, FR_SV("step_loss"));
+    if (k.role == FR_MKEY_NONE && ends_in_loss(name)) { /* diffusers' scripts show "step_loss", RL trainers "policy/loss" */
+        bool whole = fr_sv_ends(name, FR_SV("step_loss")) || fr_sv_eq(name, FR_SV("local_loss")) || fr_sv_eq(name, FR_SV("policy/loss"));
         k.role = 1 + (names_evaluation(name) ? FR_METRIC_EVAL_LOSS : whole ? FR_METRIC_LOSS : FR_METRIC_AUX_LOSS);
     }
     if (k.role == 1 + FR_METRIC_LOSS) {

@@ -153,6 +153,10 @@ T_TEST(the_launcher_names_the_one_that_ended)
          .files = {{"console.log", "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 9071 RUNNING AT gn11\n=   EXIT CODE: 9\n"
                     "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n"}},
          .want = {"process-killed-sigkill unknown"}},
+        {.name = "the only one that aborted, and the others lost a connection: nobody waited in vain",
+         .files = {{"a.log", I_AM("0", "3", "900", "gn11") CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")}, {"c.log", I_AM("2", "3", "902", "gn11") CLOSED_BY_PEER("[rank2]: ", "[10.2.0.5]:14728")},
+                   {"console.log", "mpirun noticed that process rank 1 with PID 0 on node gn11 exited on signal 6 (Aborted).\n"}},
+         .want = {"native-abort rank 1", "torchrun-sigabrt rank 1"}},
         {.name = "the rank that aborted said why, and all others lost it",
          .files = {{"a.log", I_AM("0", "2", "900", "gn11") CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")},
                    {"b.log", I_AM("1", "2", "901", "gn12") "free(): invalid size\n" FAILED("-6", "0", "901")}},

@@ -95,6 +95,26 @@ T_TEST(a_fingerprint_has_no_rank_host_time_or_address)
     logs_end(&c);
 }
 
+#define SKIPPED(n, loss, norm, scale)                                                                                      \
+    "2026-03-09 10:0" n ":00,000 INFO [fit] step " n "0 loss " loss " grad_norm " norm " lr 3.0e-04\n"                     \
+    "[2026-03-09 10:0" n ":00,010] [INFO] [loss_scaler.py:190:update_scale] [deepspeed] OVERFLOW! Rank 0 Skipping step. " \
+    "Attempted loss scale: " scale ", reducing to 1024\n"
+
+T_TEST(a_scaler_that_skips_is_no_failure)
+{
+    static const struct logs_case rows[] = {
+        {.name = "two steps that are not finite, skipped, and training goes on",
+         .files = {{"fit.log", STEP("1", "2.91") SKIPPED("2", "nan", "nan", "4096") SKIPPED("3", "nan", "nan", "2048") STEP("4", "2.88") STEP("5", "2.80")
+                    STEP("6", "2.75") STEP("7", "2.71") STEP("8", "2.70")}},
+         .want = {"healthy"}},
+        {.name = "a spike of two steps after a single one, skipped",
+         .files = {{"fit.log", STEP("1", "2.91") SKIPPED("2", "9.1e35", "inf", "4096") SKIPPED("3", "8.7e35", "inf", "2048") STEP("4", "2.88") STEP("5", "2.80")
+                    STEP("6", "2.75") STEP("7", "2.71") STEP("8", "2.70")}},
+         .want = {"healthy"}},
+    };
+    LOGS_CASES(rows);
+}
+
 T_TEST(torchrun_restarts_without_a_word)
 {
     static const struct logs_case rows[] = {
