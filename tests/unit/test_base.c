@@ -42,6 +42,26 @@ T_TEST(numbers_are_taken_whole_or_not_at_all)
     T_OK(!fr_sv_take_u64(&over, &u));
 }
 
+T_TEST(words_are_found_where_memmem_finds_them)
+{
+    char text[80];
+    uint32_t seed = 7;
+    for (int round = 0; round < 20000; round++) {
+        const size_t n = (size_t)round % sizeof text, m = 1 + (size_t)round % 7;
+        for (size_t i = 0; i < n; i++) {
+            seed = seed * 1664525 + 1013904223;
+            text[i] = "ab"[seed >> 31];
+        }
+        char *copy = malloc(n + m); /* of exactly its size: a read past its end is seen */
+        memcpy(copy + m, text, n);
+        memcpy(copy, text + (n > 9 ? n - 9 : 0), n > 9 ? m : 0);
+        const fr_sv s = {copy + m, n}, what = {n > 9 ? copy : "abababa", m};
+        const char *at = memmem(s.p, s.n, what.p, what.n);
+        T_EQ_INT(fr_sv_find(s, what), at != NULL ? (size_t)(at - s.p) : FR_NPOS);
+        free(copy);
+    }
+}
+
 T_TEST(civil_time_goes_both_ways)
 {
     struct fr_civil c = {.year = 2024, .month = 2, .day = 29, .hour = 23, .minute = 59, .second = 59, .nanos = 5}, back;
