@@ -184,13 +184,14 @@ static void put_tables(FILE *out, const struct fr_rules *r)
     fputs("{NULL, 0, 0, 0, 0, 0, 0}};\nstatic const struct fr_entry entries[] = {\n", out);
     for (uint32_t i = 0; i < r->n_entries; i++) {
         const struct fr_entry *e = &r->entries[i];
-        fprintf(out, "{%lluull, %lluull, %u, %d, %u, %u},\n", (unsigned long long)e->word,
-                (unsigned long long)e->mask, e->literal, e->at, e->word_at, e->n);
+        fprintf(out, "{%lluull, %lluull, %u, %d, %u},\n", (unsigned long long)e->beside,
+                (unsigned long long)e->mask, e->literal, e->at, e->n);
     }
-    fputs("{0, 0, 0, 0, 0, 0}};\nstatic const struct fr_place places[] = {\n", out);
+    fputs("{0, 0, 0, 0, 0}};\nstatic const struct fr_place places[] = {\n", out);
     for (uint32_t i = 0; i <= r->place_mask; i++) {
-        fprintf(out, "{%uu, %u, %u},%s", r->places[i].key, r->places[i].first, r->places[i].n,
-                i % 8 == 7 ? "\n" : "");
+        const struct fr_place *p = &r->places[i];
+        fprintf(out, "{%uu, %u, %u, %uu, %uu},%s", p->key, p->first, p->n, p->next, p->last,
+                i % 4 == 3 ? "\n" : "");
     }
     fputs("};\nstatic const uint16_t shifts[] = {\n", out);
     for (uint32_t i = 0; i < 1u << FR_SHIFT_BITS; i++) {

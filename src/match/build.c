@@ -6,7 +6,6 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "match/choose.h"
-#include "match/weights.h"
 
 #include <stdlib.h>
 
@@ -143,27 +142,19 @@ static int lay_owners(struct building *b, struct fr_rules *r)
     return 0;
 }
 
-/* The rarest 8 bytes of a literal: what tells it best from others that share its key. */
-static void set_word(struct fr_entry *e, const struct fr_literal *l)
+/* What is beside the key in the literal. */
+static void set_beside(struct fr_entry *e, const struct fr_literal *l)
 {
-    if (l->n < 8) {
-        memcpy(&e->word, l->text, l->n);
-        memset(&e->mask, 0xff, l->n);
-        return;
-    }
-    uint64_t best = UINT64_MAX;
-    for (uint32_t k = 0; k + 8 <= l->n; k++) {
-        uint64_t weight = 0;
-        for (uint32_t i = k; i < k + 5; i++) {
-            weight += fr_key_weight(fr_key(fr_load32(l->text + i)));
-        }
-        if (weight < best) {
-            best = weight;
-            e->word_at = (uint16_t)k;
+    uint8_t bytes[8] = {0}, mask[8] = {0};
+    for (int i = 0; i < 8; i++) {
+        const int k = i < 4 ? e->at - 4 + i : e->at + i;
+        if (k >= 0 && k < (int)l->n) {
+            bytes[i] = (uint8_t)l->text[k];
+            mask[i] = 0xff;
         }
     }
-    memcpy(&e->word, l->text + e->word_at, 8);
-    e->mask = UINT64_MAX;
+    e->beside = fr_two_words(fr_load32(bytes), fr_load32(bytes + 4));
+    e->mask = fr_two_words(fr_load32(mask), fr_load32(mask + 4));
 }
 
 static int add_keyed(struct building *b, uint32_t key, uint32_t slot, int16_t at)
@@ -225,6 +216,13 @@ static int choose(struct building *b, struct fr_rules *r)
     return rc;
 }
 
+/* The bytes next to the key in one of its entries; any byte where the literal has ended. */
+static void add_beside(struct fr_place *p, const struct fr_literal *l, int at)
+{
+    p->next |= at + 4 < (int)l->n ? 1u << (l->text[at + 4] & 31) : UINT32_MAX;
+    p->last |= at > 0 ? 1u << (l->text[at - 1] & 31) : UINT32_MAX;
+}
+
 /* Entries grouped by key; within one key by literal, so that the order of tests does not depend on
  * the hash. */
 static int lay_entries(struct building *b)
@@ -238,7 +236,7 @@ static int lay_entries(struct building *b)
         e->literal = (uint16_t)(k->slot / FR_GATE_STRIDE);
         e->at = k->at;
         e->n = (uint16_t)b->literals.v[e->literal].n;
-        set_word(e, &b->literals.v[e->literal]);
+        set_beside(e, &b->literals.v[e->literal]);
         if (i == 0 || b->keyed.v[i - 1].key != k->key) {
             struct fr_place *fresh = FR_PUSH(&b->keys);
             if (fresh == NULL) {
@@ -247,6 +245,7 @@ static int lay_entries(struct building *b)
             *fresh = (struct fr_place){.key = k->key, .first = i};
         }
         struct fr_place *p = &b->keys.v[b->keys.n - 1];
+        add_beside(p, &b->literals.v[e->literal], k->at);
         if (p->n == PER_KEY_MAX || b->entries.n > ENTRIES_MAX) {
             return fr_err_set(b->err, FR_LIMIT, "too many literals in the matcher");
         }

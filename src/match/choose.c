@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #define STOP_PRICE  8   /* of a stop, */
-#define ENTRY_PRICE 16  /* of one entry looked at during a stop (1 was 6 % slower, 64 no faster), */
+#define ENTRY_PRICE 16  /* of one entry looked at during a stop, */
 #define KEY_PRICE   128 /* of a key's false alarms: 2^20 places looked at, 2^16 hashes */
 #define LAST_FACTOR 8   /* a key at a literal's end has no next byte to be sieved by */
 #define PASSES      3

@@ -19,6 +19,7 @@
  * needs 32 keys, not 256. */
 #define FR_KEY_MASK   0x1fffff1fu
 #define FR_KEY_FACTOR 0x9e3779b1u
+
 #define FR_GATE_BITS  16
 
 /* At the hash of each key: bit (next byte & 7) for what may follow it. */
@@ -26,13 +27,9 @@ struct fr_gate {
     uint8_t next[1u << FR_GATE_BITS];
 };
 
-struct fr_cand {
-    uint32_t at;    /* offset of the key in the chunk, a multiple of 4 */
-    uint32_t lines; /* newlines before it */
-};
-
+#define FR_GATE_BLOCK  32
 #define FR_GATE_BATCH  4096 /* bytes one call goes through, and up to a block more */
-#define FR_GATE_BLOCKS (FR_GATE_BATCH / 32)
+#define FR_GATE_BLOCKS (FR_GATE_BATCH / FR_GATE_BLOCK)
 #define FR_GATE_CANDS  (FR_GATE_BATCH / FR_GATE_STRIDE + 32)
 
 struct fr_gate_run {
@@ -40,11 +37,13 @@ struct fr_gate_run {
     size_t n;       /* of the chunk, below 4 GiB */
     size_t at;      /* where to go on; n when done */
     uint32_t lines; /* newlines before at */
+    uint32_t from;  /* where the batch began */
+    uint32_t lines_at[FR_GATE_BLOCKS + 2]; /* newlines before each block of it */
     uint32_t n_cands;
-    struct fr_cand cands[FR_GATE_CANDS];
+    uint32_t cands[FR_GATE_CANDS]; /* offsets of keys in the chunk, multiples of 4 */
 };
 
-/* Goes on from run->at for one batch; n_cands starts at 0. */
+/* Goes on from run->at for one batch, whose candidates it puts into run. */
 typedef void (*fr_gate_fn)(const struct fr_gate *g, struct fr_gate_run *run);
 
 struct fr_gate_engine {
@@ -96,15 +95,26 @@ static inline bool fr_gate_has(const struct fr_gate *g, uint32_t key, uint32_t n
     return (g->next[fr_gate_hash(key)] >> (next & 7)) & 1;
 }
 
-/* The 32 bytes at p: bit k for a candidate at p + k. Without branches: they would be guessed wrong
- * half the time, and a wrong guess costs more than all eight look-ups. */
-static inline uint32_t fr_gate_sift(const struct fr_gate *g, const uint8_t *p)
+static inline uint32_t fr_newlines_in(uint32_t word)
 {
-    uint32_t hits = 0;
-    for (unsigned k = 0; k < 32; k += FR_GATE_STRIDE) {
-        hits |= (uint32_t)fr_gate_has(g, fr_key(fr_load32(p + k)), p[k + 4]) << k;
+    const uint32_t low = 0x7f7f7f7fu, x = word ^ 0x0a0a0a0au;
+    const uint32_t zeros = ~(((x & low) + low) | x | low); /* 0x80 where x has a zero byte */
+    return ((zeros >> 7) * 0x01010101u) >> 24;
+}
+
+/* Newlines before `at`, a multiple of 4 in the last batch. */
+static inline uint32_t fr_gate_lines(const struct fr_gate_run *run, uint32_t at)
+{
+    const uint32_t block = (at - run->from) / FR_GATE_BLOCK;
+    const uint32_t n = (at - run->from) % FR_GATE_BLOCK;
+    const uint8_t *const p = run->p + at - n;
+    uint32_t lines = run->lines_at[block];
+    if (n > 0) {
+        for (uint32_t i = 0; i < FR_GATE_BLOCK; i += 4) { /* all: how many is hard to guess */
+            lines += fr_newlines_in(fr_load32(p + (i < n ? i : 0))) & (0u - (i < n));
+        }
     }
-    return hits;
+    return lines;
 }
 
 /* Blocks need 4 bytes behind them; what is left at the end of a chunk is for fr_gate_tail. */
@@ -116,9 +126,12 @@ static inline void fr_gate_tail(const struct fr_gate *g, struct fr_gate_run *run
 {
     for (; run->at < run->n; run->at++) {
         const uint32_t next = run->n - run->at > 4 ? run->p[run->at + 4] : 0;
+        if ((run->at - run->from) % FR_GATE_BLOCK == 0) {
+            run->lines_at[(run->at - run->from) / FR_GATE_BLOCK] = run->lines;
+        }
         if (run->at % FR_GATE_STRIDE == 0 &&
             fr_gate_has(g, fr_key_at(run->p, run->n, run->at), next)) {
-            run->cands[run->n_cands++] = (struct fr_cand){(uint32_t)run->at, run->lines};
+            run->cands[run->n_cands++] = (uint32_t)run->at;
         }
         run->lines += run->p[run->at] == '\n';
     }

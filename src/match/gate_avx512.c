@@ -21,14 +21,14 @@ void fr_gate_avx512(const struct fr_gate *g, struct fr_gate_run *run)
     const __m512i mask = _mm512_set1_epi32(FR_KEY_MASK);
     const __m512i factor = _mm512_set1_epi32((int)FR_KEY_FACTOR);
     const __m512i seven = _mm512_set1_epi32(7), one = _mm512_set1_epi32(1);
+    static const uint32_t offsets[16] = {0,  4,  8,  12, 16, 20, 24, 28,
+                                         32, 36, 40, 44, 48, 52, 56, 60};
+    const __m512i order = _mm512_loadu_si512(offsets);
     const uint8_t *const p = run->p;
-    struct {
-        uint64_t newlines;
-        uint32_t at, lines, hits;
-    } some[FR_GATE_BLOCKS / 2 + 1];
-    uint32_t n_some = 0, at = (uint32_t)run->at, lines = run->lines;
+    uint32_t at = (uint32_t)run->at, lines = run->lines, *to = run->cands;
     const size_t n = run->n;
-    for (uint32_t k = 0; k < FR_GATE_BLOCKS / 2 && n - at >= 64 + FR_GATE_BEHIND; k++, at += 64) {
+    run->from = at;
+    for (uint32_t k = 0; k < FR_GATE_BLOCKS && n - at >= 64 + FR_GATE_BEHIND; k += 2, at += 64) {
         const __m512i v = _mm512_loadu_si512(p + at);
         const __m512i next = _mm512_loadu_si512(p + at + FR_GATE_STRIDE);
         uint64_t h[8] __attribute__((aligned(64)));
@@ -39,21 +39,16 @@ void fr_gate_avx512(const struct fr_gate *g, struct fr_gate_run *run)
             _mm_setr_epi32((int)look_up(g->next, h), (int)look_up(g->next, h + 2),
                            (int)look_up(g->next, h + 4), (int)look_up(g->next, h + 6));
         const __m512i wanted = _mm512_sllv_epi32(one, _mm512_and_si512(next, seven));
-        some[n_some].at = at;
-        some[n_some].lines = lines;
-        some[n_some].newlines = _mm512_cmpeq_epi8_mask(v, newline);
-        some[n_some].hits = _mm512_test_epi32_mask(_mm512_cvtepu8_epi32(bytes), wanted);
-        lines += (uint32_t)__builtin_popcountll(some[n_some].newlines);
-        n_some += some[n_some].hits != 0;
+        const uint16_t hits = _mm512_test_epi32_mask(_mm512_cvtepu8_epi32(bytes), wanted);
+        const __m512i found = _mm512_maskz_compress_epi32(hits, order);
+        _mm512_storeu_si512(to, _mm512_add_epi32(found, _mm512_set1_epi32((int)at)));
+        to += __builtin_popcount(hits);
+        const uint64_t newlines = _mm512_cmpeq_epi8_mask(v, newline);
+        run->lines_at[k] = lines;
+        run->lines_at[k + 1] = lines + (uint32_t)__builtin_popcount((uint32_t)newlines);
+        lines += (uint32_t)__builtin_popcountll(newlines);
     }
-    for (uint32_t i = 0; i < n_some; i++) {
-        for (uint32_t hits = some[i].hits; hits != 0; hits &= hits - 1) {
-            const uint32_t k = (uint32_t)__builtin_ctz(hits) * FR_GATE_STRIDE;
-            const uint64_t before = some[i].newlines & ((1ull << k) - 1);
-            run->cands[run->n_cands++] = (struct fr_cand){
-                some[i].at + k, some[i].lines + (uint32_t)__builtin_popcountll(before)};
-        }
-    }
+    run->n_cands = (uint32_t)(to - run->cands);
     run->at = at;
     run->lines = lines;
     if (n - at < 64 + FR_GATE_BEHIND) {

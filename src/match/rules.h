@@ -19,19 +19,19 @@ struct fr_literal {
     uint64_t facts, metrics;
 };
 
-/* One literal that a key may belong to. The first look compares 8 bytes inside the literal (fewer
- * when it is shorter). */
+/* One literal that a key may belong to. The first look compares the 4 bytes before the key and the
+ * 4 behind it, as far as the literal has them. */
 struct fr_entry {
-    uint64_t word, mask;
+    uint64_t beside, mask;
     uint16_t literal;
-    int16_t at;       /* offset of the key in the literal, -1 to 251 */
-    uint16_t word_at; /* offset of word in the literal */
-    uint16_t n;       /* length of the literal */
+    int16_t at; /* offset of the key in the literal, -1 to 251 */
+    uint16_t n; /* length of the literal */
 };
 
 struct fr_place { /* n = 0: free */
     uint32_t key;
     uint32_t first : 20, n : 12; /* entries */
+    uint32_t next, last;         /* bit (byte & 31): what stands behind and before it in them */
 };
 
 /* Keys to places without collisions: a bucket's shift moves its keys to places of their own (hash
@@ -84,6 +84,17 @@ static inline uint32_t fr_place_of(uint32_t key, uint32_t shift, uint32_t mask)
 static inline const struct fr_place *fr_place_for(const struct fr_rules *r, uint32_t key)
 {
     return &r->places[fr_place_of(key, r->shifts[fr_shift_of(key)], r->place_mask)];
+}
+
+static inline uint64_t fr_two_words(uint32_t first, uint32_t second)
+{
+    return first | (uint64_t)second << 32;
+}
+
+/* Whether the bytes beside a key make one of its entries possible. */
+static inline uint32_t fr_place_may(const struct fr_place *p, uint32_t last, uint32_t next)
+{
+    return (p->next >> (next & 31)) & (p->last >> (last & 31)) & 1;
 }
 
 /* Everything but the databases. build.c */

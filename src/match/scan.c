@@ -132,7 +132,7 @@ static int ask_group(struct fr_scanner *s, uint16_t group, fr_sv line)
 static bool vetoed(const struct fr_signal *signal, fr_sv line)
 {
     for (const char *const *v = signal->none_of; v != NULL && *v != NULL; v++) {
-        if (memmem(line.p, line.n, *v, strlen(*v)) != NULL) {
+        if (fr_sv_has(line, fr_sv_z(*v))) {
             return true;
         }
     }
@@ -234,8 +234,8 @@ static int deliver_plain(struct scan *c, size_t upto)
     return 0;
 }
 
-/* A literal of the rules stands at `at`, found by `cand`. */
-static int found(struct scan *c, size_t at, const struct fr_cand *cand, const struct fr_literal *l)
+/* A literal of the rules stands at `at`, found by the key at `cand`. */
+static int found(struct scan *c, size_t at, uint32_t cand, const struct fr_literal *l)
 {
     struct fr_scanner *s = c->s;
     if (!c->open || at >= c->end) {
@@ -245,7 +245,8 @@ static int found(struct scan *c, size_t at, const struct fr_cand *cand, const st
             return rc;
         }
         /* the key may begin one byte before the literal, and that byte may be the newline */
-        const uint32_t lines = cand->lines + (cand->at < at && c->p[cand->at] == '\n');
+        const uint32_t lines =
+            fr_gate_lines(&s->run, cand) + (cand < at && c->p[cand] == '\n');
         const char *nl = memrchr(c->p + c->next, '\n', at - c->next);
         open_line(c, nl != NULL ? (size_t)(nl - c->p) + 1 : c->next, c->first_line + lines);
         c->open = true;
@@ -282,33 +283,36 @@ static inline bool same_bytes(const char *a, const char *b, size_t n)
     return x == y;
 }
 
-static inline bool stands_at(const struct scan *c, size_t begin, const struct fr_entry *e)
+/* The 4 bytes before a key and the 4 behind it; beyond the chunk's ends zeros, which are in no
+ * literal. */
+static inline uint64_t look_beside(const struct fr_gate_run *run, uint32_t at)
 {
-    const char *const at = c->p + begin;
-    uint64_t word;
-    if (begin + e->word_at + sizeof word <= c->n) {
-        memcpy(&word, at + e->word_at, sizeof word);
-        if (((word ^ e->word) & e->mask) != 0) {
-            return false;
-        }
-        if (e->n <= sizeof word) {
-            return true;
-        }
+    const uint8_t *const p = run->p + at;
+    if (at >= 4 && run->n - at >= 8) {
+        return fr_two_words(fr_load32(p - 4), fr_load32(p + 4));
     }
-    return same_bytes(at, c->s->rules->literals[e->literal].text, e->n);
+    uint8_t bytes[8] = {0};
+    for (uint32_t i = 0; i < 4; i++) {
+        bytes[i] = at + i >= 4 ? p[(int)i - 4] : 0;
+        bytes[4 + i] = run->n - at > 4 + i ? p[4 + i] : 0;
+    }
+    return fr_two_words(fr_load32(bytes), fr_load32(bytes + 4));
 }
 
-/* Tries the literals of one key. */
-static int candidate(struct scan *c, const struct fr_cand *cand, const struct fr_place *place)
+/* Compares the literals that were found by their keys and what is beside these: most are there. */
+static int take(struct scan *c, uint32_t n)
 {
     const struct fr_rules *r = c->s->rules;
-    const struct fr_entry *const first = &r->entries[place->first];
-    for (const struct fr_entry *e = first; e < first + place->n; e++) {
-        const int64_t begin = (int64_t)cand->at - e->at;
-        if (begin < 0 || c->n - (size_t)begin < e->n || !stands_at(c, (size_t)begin, e)) {
+    for (uint32_t i = 0; i < n; i++) {
+        const struct fr_found *f = &c->s->found[i];
+        const struct fr_entry *e = &r->entries[f->entry];
+        const struct fr_literal *l = &r->literals[e->literal];
+        const int64_t begin = (int64_t)f->key - e->at;
+        if (begin < 0 || c->n - (size_t)begin < e->n ||
+            !same_bytes(c->p + begin, l->text, e->n)) {
             continue;
         }
-        const int rc = found(c, (size_t)begin, cand, &r->literals[e->literal]);
+        const int rc = found(c, (size_t)begin, f->key, l);
         if (rc < 0) {
             return rc;
         }
@@ -316,21 +320,48 @@ static int candidate(struct scan *c, const struct fr_cand *cand, const struct fr
     return 0;
 }
 
-/* Drops the candidates whose key is none of ours (its hash is), and has the entries of the others
- * on their way from memory before the first is looked at. Returns how many are left. */
-static uint32_t find_places(struct fr_scanner *s)
+/* Tries the literals of the keys that are left, in the order of the text. Which of them match is
+ * written down, not branched on. */
+static int try_places(struct scan *c, uint32_t n)
 {
-    const struct fr_rules *r = s->rules;
-    struct fr_gate_run *run = &s->run;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < run->n_cands; i++) {
-        const struct fr_cand cand = run->cands[i];
-        const uint32_t key = fr_key_at(run->p, run->n, cand.at);
-        const struct fr_place *place = fr_place_for(r, key);
-        run->cands[n] = cand;
+    struct fr_scanner *const s = c->s;
+    const struct fr_entry *const entries = s->rules->entries;
+    uint32_t n_found = 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        const struct fr_place *const place = s->places[i];
+        const uint32_t key = s->run.cands[i], end = place->first + place->n;
+        const uint64_t beside = look_beside(&s->run, key);
+        if (place->n > FR_FOUND_MAX - n_found) {
+            rc = take(c, n_found);
+            n_found = 0;
+        }
+        for (uint32_t k = place->first; k < end; k++) {
+            s->found[n_found] = (struct fr_found){key, k};
+            n_found += ((beside ^ entries[k].beside) & entries[k].mask) == 0;
+        }
+    }
+    return rc < 0 ? rc : take(c, n_found);
+}
+
+/* Drops the candidates whose key is none of ours (its hash is), or stands between bytes that no
+ * literal has there. It does not branch on the text: every wrong guess costs as much as a block of
+ * the gate. Returns how many are left. */
+static uint32_t sieve(struct fr_scanner *s)
+{
+    const struct fr_place *const places = s->rules->places;
+    const uint16_t *const shifts = s->rules->shifts;
+    const uint32_t mask = s->rules->place_mask, n_cands = s->run.n_cands;
+    const struct fr_gate_run *const run = &s->run;
+    const uint8_t *const p = run->p;
+    uint32_t *const cands = s->run.cands, n = 0;
+    for (uint32_t i = 0; i < n_cands; i++) {
+        const uint32_t at = cands[i], key = fr_key_at(p, run->n, at);
+        const struct fr_place *place = &places[fr_place_of(key, shifts[fr_shift_of(key)], mask)];
+        const uint32_t last = at > 0 ? p[at - 1] : 0, next = run->n - at > 4 ? p[at + 4] : 0;
+        cands[n] = at;
         s->places[n] = place;
-        n += place->key == key;
-        __builtin_prefetch(&r->entries[place->first]);
+        n += (place->key == key) & fr_place_may(place, last, next);
     }
     return n;
 }
@@ -357,12 +388,8 @@ int fr_scan(struct fr_scanner *s, fr_sv chunk, uint64_t offset, uint64_t first_l
     run->at = 0;
     run->lines = 0;
     while (rc == 0 && run->at < run->n) {
-        run->n_cands = 0;
         s->engine->fn(s->rules->gate, run);
-        const uint32_t n = find_places(s);
-        for (uint32_t i = 0; i < n && rc == 0; i++) {
-            rc = candidate(&c, &run->cands[i], s->places[i]);
-        }
+        rc = try_places(&c, sieve(s));
     }
     rc = rc < 0 ? rc : close_line(&c);
     rc = rc < 0 ? rc : deliver_plain(&c, c.n);

@@ -9,6 +9,9 @@
 struct hs_scratch;
 struct fr_captures;
 
+/* More than a place has entries. */
+#define FR_FOUND_MAX 8192
+
 struct fr_group_state {
     void *database; /* hs_database_t, once it was needed */
     uint64_t epoch; /* of the last line it was asked about */
@@ -27,6 +30,10 @@ struct fr_scanner {
     struct fr_captures **captures; /* by signal; compiled at first use */
     struct fr_gate_run run;
     const struct fr_place *places[FR_GATE_CANDS]; /* of run.cands */
+    struct fr_found {
+        uint32_t key; /* where it stands in the chunk */
+        uint32_t entry;
+    } found[FR_FOUND_MAX];
 };
 
 void fr_captures_free(struct fr_scanner *s);

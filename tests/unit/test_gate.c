@@ -47,6 +47,11 @@ static void _mm512_store_si512(void *p, struct wide v)
     memcpy(p, &v, 64);
 }
 
+static void _mm512_storeu_si512(void *p, struct wide v)
+{
+    memcpy(p, &v, 64);
+}
+
 static struct wide _mm512_set1_epi8(char c)
 {
     struct wide r;
@@ -62,6 +67,22 @@ static struct wide _mm512_set1_epi32(int x)
 static struct wide _mm512_and_si512(struct wide a, struct wide b)
 {
     EACH_LANE(lane(a, i) & lane(b, i));
+}
+
+static struct wide _mm512_add_epi32(struct wide a, struct wide b)
+{
+    EACH_LANE(lane(a, i) + lane(b, i));
+}
+
+static struct wide _mm512_maskz_compress_epi32(uint16_t mask, struct wide a)
+{
+    struct wide r = {{0}};
+    for (int i = 0, n = 0; i < 16; i++) {
+        if (mask >> i & 1) {
+            r = set_lane(r, n++, lane(a, i));
+        }
+    }
+    return r;
 }
 
 static struct wide _mm512_mullo_epi32(struct wide a, struct wide b)
@@ -121,8 +142,12 @@ static uint32_t roll(uint32_t below)
     return (uint32_t)((seed >> 11) % below);
 }
 
+struct cand {
+    uint32_t at, lines; /* newlines before it */
+};
+
 struct all {
-    struct fr_cand *v;
+    struct cand *v;
     uint32_t n;
     uint32_t lines;
 };
@@ -130,18 +155,18 @@ struct all {
 static struct all run_gate(fr_gate_fn fn, const struct fr_gate *g, const uint8_t *p, size_t n)
 {
     static struct fr_gate_run run;
-    struct all a = {malloc((n / 4 + 2) * sizeof(struct fr_cand)), 0, 0};
+    struct all a = {malloc((n / 4 + 2) * sizeof(struct cand)), 0, 0};
     run.p = p;
     run.n = n;
     run.at = 0;
     run.lines = 0;
     while (run.at < n) {
         const size_t before = run.at;
-        run.n_cands = 0;
         fn(g, &run);
         T_OK(run.at > before && run.n_cands <= FR_GATE_CANDS);
-        memcpy(a.v + a.n, run.cands, run.n_cands * sizeof run.cands[0]);
-        a.n += run.n_cands;
+        for (uint32_t i = 0; i < run.n_cands; i++) {
+            a.v[a.n++] = (struct cand){run.cands[i], fr_gate_lines(&run, run.cands[i])};
+        }
     }
     a.lines = run.lines;
     return a;
@@ -150,12 +175,11 @@ static struct all run_gate(fr_gate_fn fn, const struct fr_gate *g, const uint8_t
 static void compare(fr_gate_fn fn, const char *name, const struct fr_gate *g, const uint8_t *p,
                     size_t n)
 {
-    struct all want = {malloc((n / 4 + 2) * sizeof(struct fr_cand)), 0,
+    struct all want = {malloc((n / 4 + 2) * sizeof(struct cand)), 0,
                        0}; /* the definition, place by place */
     for (size_t i = 0; i < n; i++) {
-        if (i % FR_GATE_STRIDE == 0 &&
-            fr_gate_has(g, fr_key_at(p, n, i), i + 4 < n ? p[i + 4] : 0)) {
-            want.v[want.n++] = (struct fr_cand){(uint32_t)i, want.lines};
+        if (i % FR_GATE_STRIDE == 0 && fr_gate_has(g, fr_key_at(p, n, i), i + 4 < n ? p[i + 4] : 0)) {
+            want.v[want.n++] = (struct cand){(uint32_t)i, want.lines};
         }
         want.lines += p[i] == '\n';
     }
