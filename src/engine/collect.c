@@ -360,6 +360,7 @@ static int finish_member(struct fr_collector *c)
     ev->metric_points = fr_series_points(c->series);
     ev->last_step = fr_series_last_step(c->series);
     ev->max_step = fr_series_max_step(c->series);
+    ev->flags |= fr_series_full(c->series) ? FR_SRC_SERIES : 0;
     fr_series_each(c->series, series_summary, ev);
     fr_recorder_finish(&c->rec);
     return rc;

@@ -149,6 +149,9 @@ static void note_limits(const struct fr_source_evidence *s, struct fr_report *r)
     } else if (s->flags & FR_SRC_LIMIT) {
         fr_buf_printf(&why, "%sonly a part: a limit was reached (too many speakers, or too much from one archive)", why.n != 0 ? "; " : "");
     }
+    if (s->flags & FR_SRC_SERIES) {
+        fr_buf_printf(&why, "%sonly a part of its metrics: more processes print them, or more stands out, than is followed", why.n != 0 ? "; " : "");
+    }
     struct fr_skipped *slot = why.n == 0 ? NULL : FR_PUSH(&r->input.skipped);
     if (slot != NULL) {
         slot->source = fr_arena_dup(&r->arena, s->name);

@@ -46,7 +46,8 @@ enum {
     FR_SRC_BINARY = 1 << 1,
     FR_SRC_LONG_LINES = 1 << 2, /* a line over the limit was scanned in pieces */
     FR_SRC_LIMIT = 1 << 3,      /* an event or byte limit was hit */
-    FR_SRC_DECODED = 1 << 4     /* UTF-16 / Latin-1: offsets are approximate */
+    FR_SRC_DECODED = 1 << 4,    /* UTF-16 / Latin-1: offsets are approximate */
+    FR_SRC_SERIES = 1 << 5      /* more speakers print metrics, or more is found in them, than is kept */
 };
 
 struct fr_evidence_set {

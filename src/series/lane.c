@@ -42,6 +42,7 @@ struct fr_pending *fr_pend(struct fr_series *s, struct fr_lane *l, enum fr_findi
                            ...)
 {
     if (m == NULL || s->pending.n >= FR_PENDING_MAX) {
+        s->full |= m != NULL;
         return NULL;
     }
     struct fr_pending *f = FR_PUSH(&s->pending);

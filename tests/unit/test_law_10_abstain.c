@@ -87,6 +87,24 @@ static void thirty_ranks(struct logs *l, unsigned n_slow)
     }
 }
 
+T_TEST(series_that_are_not_followed_are_said_to_be)
+{
+    struct logs l;
+    char line[120];
+    logs_begin(&l);
+    for (int rank = 0; rank < 80; rank++) {
+        snprintf(line, sizeof line, "2026-03-09 10:01:00,000 INFO [fit] [rank%d] step 10 loss 2.91 grad_norm 1.21\n", rank);
+        logs_add(&l, "console.log", line);
+    }
+    T_EQ_INT(logs_run(&l), 0);
+    bool said = false;
+    for (uint32_t i = 0; l.report != NULL && i < l.report->input.skipped.n; i++) {
+        said |= fr_sv_has(l.report->input.skipped.v[i].why, FR_SV("only a part of its metrics"));
+    }
+    T_OK(said);
+    logs_end(&l);
+}
+
 T_TEST(one_of_many_series_stands_out_by_chance)
 {
     struct logs l;
