@@ -10,6 +10,8 @@
 #include "format/format.h"
 #include "series/series.h"
 
+enum { ABOVE_MAX = 512 }; /* bytes of a line that are enough to know its level */
+
 struct fr_collector {
     struct fr_collect_options o;
     struct fr_reader *reader;
@@ -23,6 +25,9 @@ struct fr_collector {
     struct fr_form bars;    /* nobody's, of its progress bars; tag UINT32_MAX: none seen */
     struct fr_known known;
     bool edge;              /* the current chunk is head or tail */
+    fr_sv chunk;            /* the current one */
+    char before[ABOVE_MAX]; /* the last line of the one before it, cut */
+    size_t before_n;
 };
 
 int fr_collector_new(const struct fr_collect_options *o, struct fr_collector **ret,
@@ -228,6 +233,31 @@ static void learn(struct fr_collector *c, const struct fr_hit *hit, fr_sv segmen
 
 /* ---- the long way ---- */
 
+/* The last line of text, which ends before its last newline. */
+static fr_sv last_line(fr_sv text)
+{
+    text.n -= text.n > 0 && text.p[text.n - 1] == '\n';
+    const char *nl = text.n > 0 ? memrchr(text.p, '\n', text.n) : NULL;
+    fr_sv line = nl != NULL ? fr_sv_range(nl + 1, text.p + text.n) : text;
+    return fr_sv_head(line, ABOVE_MAX);
+}
+
+/* logging.warning(..., exc_info=True) prints its line and the traceback below it, bare. */
+static uint8_t level_above(struct fr_collector *c, const struct fr_hit *hit)
+{
+    bool inside = hit->line.p > c->chunk.p && hit->line.p < c->chunk.p + c->chunk.n;
+    fr_sv line = inside ? last_line(fr_sv_range(c->chunk.p, hit->line.p)) : FR_SV_NONE;
+    if (hit->line.p == c->chunk.p) {
+        line = (fr_sv){c->before, c->before_n};
+    }
+    struct fr_record rec = {.line = line, .text = line, .who = FR_WHO_NONE, .when = FR_WHEN_NONE, .outer = FR_WHEN_NONE};
+    if (line.n == 0) {
+        return FR_LEVEL_NONE;
+    }
+    fr_peel(&c->peel, line, &rec);
+    return rec.level;
+}
+
 static int on_segment(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment, bool only)
 {
     struct fr_record rec = {.line = segment,
@@ -266,6 +296,7 @@ static int on_segment(struct fr_collector *c, const struct fr_hit *hit, fr_sv se
         rc = fr_recorder_event(&c->rec, c->scanner, &rec, signals, n, drafts, facts);
     }
     if (rc >= 0 && (fr_tracer_open(c->tracer) || hit->traces != 0 || fr_trace_opens(rec.text))) {
+        rec.above = rec.level == FR_LEVEL_NONE && fr_trace_opens(rec.text) ? level_above(c, hit) : FR_LEVEL_NONE;
         rc = trace_done(c, &rec);
     }
     if (is_plain(c, hit)) {
@@ -371,16 +402,21 @@ static int scan_member(struct fr_collector *c, struct fr_err *err)
     struct fr_source_evidence *ev = c->rec.ev;
     struct fr_chunk chunk;
     int rc, mode = FR_SCAN_HITS;
+    c->before_n = 0;
     while ((rc = fr_reader_chunk(c->reader, &chunk, err)) == 1) {
         uint64_t newlines = 0;
         ev->flags |= chunk.flags;
         c->edge = chunk.head || chunk.tail;
         mode = c->edge || fr_tracer_open(c->tracer) ? FR_SCAN_EVERY : FR_SCAN_HITS;
+        c->chunk = chunk.bytes;
         mode = fr_scan(c->scanner, chunk.bytes, chunk.offset, ev->lines + 1, mode, on_hit, c,
                        &newlines);
         if (mode < 0) {
             return mode;
         }
+        fr_sv last = last_line(chunk.bytes);
+        memcpy(c->before, last.p != NULL ? last.p : "", last.n);
+        c->before_n = last.n;
         fr_recorder_settle(&c->rec);
         ev->lines += newlines;
         ev->bytes = chunk.offset + chunk.bytes.n;

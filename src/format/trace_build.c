@@ -18,6 +18,7 @@ void fr_trace_build_begin(struct fr_trace_build *b, const struct fr_record *head
     b->who.role = fr_arena_dup(&b->arena, header->who.role);
     b->when = header->when;
     b->outer = header->outer;
+    b->mild = header->above == FR_LEVEL_WARN;
     b->offset = b->exc_offset = header->offset;
     b->line = b->exc_line = header->lineno;
 }
@@ -257,6 +258,7 @@ int fr_trace_build_finish(struct fr_trace_build *b, struct fr_arena *out, struct
     choose_place(b, place, out, t);
     t->kind = b->kind;
     t->chained = b->chained;
+    t->mild = b->mild;
     t->truncated = b->truncated || type.n == 0;
     t->first_line = b->line;
     t->last_line = b->exc_line;

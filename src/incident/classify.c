@@ -52,6 +52,22 @@ static bool is_remote_status(fr_sv exception, fr_sv message)
     return false;
 }
 
+/* Somebody says that the run finished, and nobody ended, was stopped or lost a peer: what stands below a warning was survived. */
+static bool ended_well(const struct fr_case *c)
+{
+    bool done = false;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_event *e = c->obs.v[i].e;
+        bool bad = e->fact == FR_FACT_STOP_SENT || e->fact == FR_FACT_STOP_RECEIVED || e->fact == FR_FACT_PEER_LOST ||
+                   e->fact == FR_FACT_TIMEOUT || (e->fact == FR_FACT_EXIT && fr_event_num(e, FR_KEY_EXITCODE, 1) != 0);
+        if (bad) {
+            return false;
+        }
+        done |= e->fact == FR_FACT_DONE;
+    }
+    return done;
+}
+
 /* The frames are a launcher's own: torchrun, accelerate, or torch.distributed.launch after it killed its children. */
 static bool is_launcher(const struct fr_case *c, const struct fr_obs *o)
 {
@@ -74,6 +90,9 @@ static void by_trace(const struct fr_case *c, struct fr_obs *o)
     const struct fr_trace *t = o->e->trace;
     bool origin = o->e->line == t->origin_line && t->origin_line != t->last_line;
     fr_sv name = last_part(origin ? t->origin_exception : t->exception);
+    if (t->mild && t->kind == FR_TRACE_PYTHON && ended_well(c)) {
+        return; /* caught, and told of as a warning */
+    }
     if (t->exception.n == 0 && t->kind == FR_TRACE_PYTHON) { /* cut off before its exception: it says who failed, not of what */
         bool after_exit = c->src_exits[o->src] != 0 && c->src_exits[o->src] < o->e->line && o->e->who.rank < 0;
         bool launcher = after_exit || is_launcher(c, o);

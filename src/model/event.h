@@ -76,6 +76,7 @@ struct fr_trace {
     uint64_t first_line, last_line; /* physical lines of header and exception line */
     uint8_t kind;      /* enum fr_trace_kind */
     bool chained, truncated;
+    bool mild;         /* it stands right below a logger's warning, which may have told of it */
     uint64_t frames_hash; /* of (file base name, func) pairs: same code path = same hash */
     fr_sv frames;      /* "func (file:line)" innermost last, joined by " > ", up to 512 bytes */
 };

@@ -46,6 +46,7 @@ struct fr_record {
     struct fr_when when;  /* the innermost time: the program's own clock */
     struct fr_when outer; /* the collector's time (docker, CRI, journald, syslog), when there is one */
     uint8_t level;        /* enum fr_level */
+    uint8_t above;        /* of a traceback's header: the level of the logger's line right above it */
     bool is_kernel;       /* dmesg or a "kernel:" tag */
     bool has_traceback_margin; /* the text kept leading spaces that matter (trace lines) */
     bool repeated;        /* "[repeated 7x across cluster]" */

@@ -26,6 +26,10 @@ T_TEST(healthy_runs)
                     "Exception ignored while calling deallocator <function Sink.__del__ at 0x7ff780683110>:\nTraceback (most recent call last):\n"
                     "  File \"/home/ivo/fit/sink.py\", line 51, in __del__\nRuntimeError: sink is closed\n"}},
          .want = {"healthy"}},
+        {.name = "an exception that was caught and logged as a warning, at the end of what that rank prints",
+         .files = {{"rank0.log", I_AM("0", "2", "900", "gn11") STEPS "2026-03-09 10:04:32,000 INFO [fit] finished after 40 steps\n"},
+                   {"rank1.log", I_AM("1", "2", "901", "gn11") "2026-03-09 10:01:30,000 WARNING [fit] optional field missing, falling back to defaults\n" KEY_ERROR("")}},
+         .want = {"healthy"}},
         {.name = "two ranks that finish",
          .files = {{"rank0.log", I_AM("0", "2", "900", "gn11") STEPS "2026-03-09 10:04:32,000 INFO [fit] finished after 40 steps\n"},
                    {"rank1.log", I_AM("1", "2", "901", "gn11") STEPS "2026-03-09 10:04:32,000 INFO [fit] finished after 40 steps\n"}},
