@@ -157,6 +157,13 @@ T_TEST(the_launcher_names_the_one_that_ended)
          .files = {{"a.log", I_AM("0", "3", "900", "gn11") CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")}, {"c.log", I_AM("2", "3", "902", "gn11") CLOSED_BY_PEER("[rank2]: ", "[10.2.0.5]:14728")},
                    {"console.log", "mpirun noticed that process rank 1 with PID 0 on node gn11 exited on signal 6 (Aborted).\n"}},
          .want = {"native-abort rank 1", "torchrun-sigabrt rank 1"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(who_said_why_and_who_waited)
+{
+    static const struct logs_case rows[] = {
         {.name = "an exception that was logged as an error counts",
          .files = {{"rank0.log", I_AM("0", "2", "900", "gn11") STEPS CLOSED_BY_PEER("", "[10.2.0.5]:14727")},
                    {"rank1.log", I_AM("1", "2", "901", "gn11") "2026-03-09 10:01:30,000 ERROR [fit] giving up\n" KEY_ERROR("")}},
