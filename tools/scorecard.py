@@ -115,7 +115,7 @@ def main():
     seconds = sorted(r["seconds"] for r in rows)
     text = ["# Scorecard", "", "Made by `make scorecard` with %s. Cases: %d. Do not edit." % (version, len(rows)), "",
             "## By corpus", ""] + corpus_table(rows)
-    text += ["", "A corpus is a folder of labelled cases: `torchrun` and `slurm` are real multi-rank runs with an injected fault; the others are",
+    text += ["", "A corpus is a folder of labelled cases: `torchrun`, `slurm` and `runs` are real multi-rank runs with an injected fault; the others are",
              "public reports, or renderings of their kinds under `tests/cases`.", "", "## How much a confidence band is worth", ""] + reliability(rows)
     text += ["", "A band is honest when the promise of the other corpora and what this corpus shows lie close together. The rules were",
              "written with these cases at hand: on logs they have never seen, every share on this page is lower.", "",
