@@ -72,7 +72,8 @@ enum fr_problem_kind {
     FR_PROBLEM_EXTRA,         /* a tensor or shard that the index does not know */
     FR_PROBLEM_LEFTOVER,      /* a temporary file of an interrupted atomic write */
     FR_PROBLEM_UNFINISHED,    /* the marker written last is missing: .metadata, latest, metadata.json */
-    FR_PROBLEM_REFUSED,       /* a pickle that wants to call something, a legacy format: refused by name */
+    FR_PROBLEM_CODE,          /* a pickle that would run code when it is loaded: nobody writes that into weights */
+    FR_PROBLEM_REFUSED,       /* what only running a pickle brings back, a legacy format: refused by name */
     FR_PROBLEM_DTYPE,         /* a type we do not know; its bytes are skipped */
     FR_PROBLEM_CHECKSUM,      /* against a manifest */
     FR_PROBLEM_UNREADABLE,    /* open, read, shrunk while read */

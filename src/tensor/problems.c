@@ -39,6 +39,8 @@ static enum fr_rule rule_of(const struct fr_checking *k, const struct fr_problem
         return FR_RULE_LEFTOVER;
     case FR_PROBLEM_UNFINISHED:
         return fr_sv_has(layout, FR_SV("dcp")) ? FR_RULE_MISSING_DCP : FR_RULE_UNFINISHED;
+    case FR_PROBLEM_CODE:
+        return FR_RULE_CODE;
     case FR_PROBLEM_REFUSED:
         return FR_RULE_REFUSED;
     case FR_PROBLEM_DTYPE:

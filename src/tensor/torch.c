@@ -110,7 +110,7 @@ static void add_name(struct fr_buf *names, uint32_t n, fr_sv full)
 
 static void refuse(struct fr_ckpt *c, uint32_t file, uint64_t at, fr_sv full)
 {
-    fr_ckpt_say(c, FR_PROBLEM_REFUSED, true, file, at, FR_SV_NONE,
+    fr_ckpt_say(c, FR_PROBLEM_CODE, true, file, at, FR_SV_NONE,
                 "its pickle names '%.*s' (byte %llu), which would run code when the file is "
                 "loaded: refused",
                 FR_SHOWN(full), (unsigned long long)at);
@@ -166,7 +166,7 @@ void fr_torch_globals(struct fr_ckpt *c, uint32_t file, struct fr_pickle *k, uin
             judge_name(c, file, &s, &k->nodes.v[i], base);
         } else if (!indirect && calls_a_result(k, &k->nodes.v[i])) {
             indirect = true;
-            fr_ckpt_say(c, FR_PROBLEM_REFUSED, true, file, base + k->nodes.v[i].at, FR_SV_NONE,
+            fr_ckpt_say(c, FR_PROBLEM_CODE, true, file, base + k->nodes.v[i].at, FR_SV_NONE,
                         "its pickle calls at byte %llu what is no name: refused",
                         (unsigned long long)(base + k->nodes.v[i].at));
         }

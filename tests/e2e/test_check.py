@@ -3,7 +3,7 @@
 
   test_check.py FAULTRANK SOURCE_DIR
 """
-import hashlib, json, os, re, shutil, struct, subprocess, sys, tempfile
+import hashlib, json, os, re, shutil, struct, subprocess, sys, tempfile, zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import make_sandbox
@@ -180,6 +180,15 @@ def test_hostile_files(box):
     doc = box.json("hostile")
     check(doc["verdict"] == "do-not-promote" and sum(t["file"].endswith("sound.safetensors") for t in doc["tensors"]) == 10, "the sound file beside them is checked",
           [t["file"] for t in doc["tensors"]])
+
+
+def test_pickle_that_runs_code(box):
+    """A gate must say no, not that it cannot tell: nobody writes a call of the shell into weights."""
+    with zipfile.ZipFile(os.path.join(box.folder, "evil.pt"), "w") as z:
+        z.writestr("evil/data.pkl", b"\x80\x02}X\x01\x00\x00\x00acposix\nsystem\nX\x02\x00\x00\x00ls\x85Rs.")
+        z.writestr("evil/version", b"3\n")
+    p = box.run("evil.pt")
+    check(p.returncode == 1 and b"posix.system" in p.stdout and b"byte" in p.stdout, "a pickle that runs code is not promoted", p.stdout + p.stderr)
 
 
 def test_sarif(box):

@@ -110,18 +110,18 @@ struct hostile {
 };
 
 static const struct hostile hostile[] = {
-    {ROW("\x80\2}(X\1\0\0\0a" GLOBAL_("os", "system") "X\2\0\0\0ls\x85RX\1\0\0\0b" TENSOR "u."), FR_PROBLEM_REFUSED, true, "'os.system'", "b"},
-    {ROW("\x80\4}(\x8c\1a\x8c\5torch\x8c\x09os.system\x93\x8c\2ls\x85R\x8c\1b" TENSOR "u."), FR_PROBLEM_REFUSED, true, "'torch.os.system'", "b"},
-    {ROW("\x80\2" GLOBAL_("__builtin__", "eval") "X\1\0\0\0" "1\x85R."), FR_PROBLEM_REFUSED, true, "'__builtin__.eval'", NULL},
-    {ROW("\x80\2" GLOBAL_("posix", "system") "."), FR_PROBLEM_REFUSED, true, "'posix.system'", NULL},
-    {ROW("\x80\2" GLOBAL_("torch.storage", "_load_from_bytes") "B\1\0\0\0x\x85R."), FR_PROBLEM_REFUSED, true, "_load_from_bytes", NULL},
+    {ROW("\x80\2}(X\1\0\0\0a" GLOBAL_("os", "system") "X\2\0\0\0ls\x85RX\1\0\0\0b" TENSOR "u."), FR_PROBLEM_CODE, true, "'os.system'", "b"},
+    {ROW("\x80\4}(\x8c\1a\x8c\5torch\x8c\x09os.system\x93\x8c\2ls\x85R\x8c\1b" TENSOR "u."), FR_PROBLEM_CODE, true, "'torch.os.system'", "b"},
+    {ROW("\x80\2" GLOBAL_("__builtin__", "eval") "X\1\0\0\0" "1\x85R."), FR_PROBLEM_CODE, true, "'__builtin__.eval'", NULL},
+    {ROW("\x80\2" GLOBAL_("posix", "system") "."), FR_PROBLEM_CODE, true, "'posix.system'", NULL},
+    {ROW("\x80\2" GLOBAL_("torch.storage", "_load_from_bytes") "B\1\0\0\0x\x85R."), FR_PROBLEM_CODE, true, "_load_from_bytes", NULL},
     {ROW("\x80\2}X\1\0\0\0a" TENSOR_OF(GLOBAL_("mine", "make"), "K\0", "K\4\x85", "K\1\x85") "s."), FR_PROBLEM_REFUSED, true, "'a' (byte", NULL},
     {ROW("\x80\2}X\1\0\0\0a" TENSOR_OF(GLOBAL_("mine", "make"), "K\0", "K\4\x85", "K\1\x85") "s."), FR_PROBLEM_REFUSED, true, "built by 'mine.make'", NULL},
     {ROW("\x80\2" GLOBAL_("argparse", "Namespace") ")\x81}X\1\0\0\0w" TENSOR "sb."), FR_PROBLEM_KINDS, false, NULL, "w"},
     {ROW("\x80\2" GLOBAL_("my.code", "State") ")\x81}X\1\0\0\0w" TENSOR "sb."), FR_PROBLEM_REFUSED, false, "my.code.State", "w"},
     {ROW("\x80\2" GLOBAL_("my.code", "State") ")\x81}X\1\0\0\0w" TENSOR "sb}X\1\0\0\0v" TENSOR "sb."), FR_PROBLEM_REFUSED, false, "my.code.State", NULL},
     {ROW("\x80\2" GLOBAL_("builtins", "getattr") GLOBAL_("my", "Color") "X\3\0\0\0RED\x86R."), FR_PROBLEM_REFUSED, false, "builtins.getattr", NULL}, /* an enum */
-    {ROW("\x80\2" GLOBAL_("builtins", "getattr") GLOBAL_("my", "Color") "X\3\0\0\0run\x86RX\2\0\0\0ls\x85R."), FR_PROBLEM_REFUSED, true, "what is no name", NULL},
+    {ROW("\x80\2" GLOBAL_("builtins", "getattr") GLOBAL_("my", "Color") "X\3\0\0\0run\x86RX\2\0\0\0ls\x85R."), FR_PROBLEM_CODE, true, "what is no name", NULL},
     {ROW("\x80\2(ios\nsystem\n."), FR_PROBLEM_REFUSED, true, "0x69 (INST) at byte", NULL},
     {ROW("\x80\2}X\1\0\0\0a" "K\1s"), FR_PROBLEM_HEADER, true, "cut short", NULL},
     {ROW("\x80\2h\7."), FR_PROBLEM_HEADER, true, "recalls what it has not put", NULL},
