@@ -11,12 +11,13 @@
 
 #define FILE_MAX ((size_t)16 << 20)
 
-/* Models whose RMSNorm casts to fp32 first in transformers; read in its sources. */
+/* Models whose norm casts to fp32 before it squares: each class read in huggingface/transformers,
+ * src/transformers/models/TYPE/modeling_TYPE.py or modular_TYPE.py (gemma3_text lies in gemma3). */
 static const char *const upcasting[] = {
     "llama",       "mistral",     "mixtral", "qwen2",       "qwen2_moe", "qwen3", "qwen3_moe",
     "gemma",       "gemma2",      "gemma3",  "gemma3_text", "t5",        "mt5",   "phi3",
     "deepseek_v2", "deepseek_v3", "olmo2",   "granite",     "cohere",    "glm",   NULL};
-/* LayerNorm of a framework computes in fp32 inside. */
+/* Models whose norms are torch.nn.LayerNorm, read in the same places; it computes in fp32 inside. */
 static const char *const layer_norms[] = {"gpt2",   "gpt_neox", "gptj",     "opt",
                                           "bloom",  "bert",     "roberta",  "phi",
                                           "falcon", "mpt",      "stablelm", NULL};

@@ -81,7 +81,7 @@ static void row(struct head *h, uint32_t i, struct fr_chain *c)
         none &= masked(h, i, j);
     }
     if (c != NULL) {
-        fr_chain_input(c, "masked_fill (Inf is wanted here)", FR_F16, p, 1, h->n);
+        fr_chain_input(c, "scores + mask (Inf is wanted here)", FR_F16, p, 1, h->n);
     }
     fr_lab_softmax(FR_F32, p, h->n, p);
     if (h->policy == ZEROS && none) {
