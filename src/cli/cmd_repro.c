@@ -240,7 +240,8 @@ const struct fr_command fr_command_repro = {
         "Inf, NaN or a row of zeros; the fix, and the same run healthy. Everything is computed on "
         "the spot, with the rounding "
         "of half precision emulated; no GPU is needed. Without ID it lists the reproductions.\n"
-        "Exits with 0 when everything behaved as the failure's page claims, 1 when not.",
+        "Exits with 0 when everything behaved as the failure's page claims, 1 when not; with your "
+        "own numbers, 1 says that they do not fail that way.",
     .options = options,
     .examples = examples,
     .operand_kind = FR_ARG_WORD,
