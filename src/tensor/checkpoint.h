@@ -73,6 +73,7 @@ enum fr_problem_kind {
     FR_PROBLEM_LEFTOVER,      /* a temporary file of an interrupted atomic write */
     FR_PROBLEM_UNFINISHED,    /* the marker written last is missing: .metadata, latest, metadata.json */
     FR_PROBLEM_CODE,          /* a pickle that would run code when it is loaded: nobody writes that into weights */
+    FR_PROBLEM_OBJECTS,       /* objects besides tensors, as training_args.bin has them: closed, yet every storage was read */
     FR_PROBLEM_REFUSED,       /* what only running a pickle brings back, a legacy format: refused by name */
     FR_PROBLEM_DTYPE,         /* a type we do not know; its bytes are skipped */
     FR_PROBLEM_CHECKSUM,      /* against a manifest */

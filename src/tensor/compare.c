@@ -15,6 +15,7 @@
 #define FLIPS_MOST 64    /* elements that corruption changes; training changes all */
 #define UNRELATED 0.2    /* |cosine| below: the weights have nothing to do with each other */
 #define LARGE_UPDATE 0.5 /* of the weights' own norm */
+#define NAMED_MAX 8
 
 struct other { /* the second checkpoint */
     struct fr_checkpoint c;
@@ -87,6 +88,11 @@ struct sum {
     struct fr_check_tensor *first;
 };
 
+struct pairs {                                /* what was compared */
+    struct fr_check_comparison *cmp;
+    struct fr_check_tensor **of, **same;      /* of cmp->diffs; of cmp->equal */
+};
+
 static bool is_corrupted(const struct fr_check_diff *d)
 {
     return d->differing > 0 && d->differing <= FLIPS_MOST && d->differing * 1000 <= d->elements &&
@@ -152,9 +158,33 @@ static double median_update(const struct fr_check_comparison *cmp, struct fr_are
     return n > 0 ? v[n / 2] : NAN;
 }
 
-static void steps(struct fr_checking *k, struct fr_check_comparison *cmp, const struct sum *s,
-                  struct fr_check_tensor *const *of, struct fr_arena *scratch)
+/* "a, b, c and 5 more": weights, since buffers rarely move; without weights whatever is equal. */
+static fr_sv names_of_equal(struct fr_checking *k, const struct pairs *all)
 {
+    FR_AUTO(fr_buf) out = FR_BUF_INIT(0);
+    uint32_t weights = 0, named = 0;
+    for (uint32_t i = 0; i < all->cmp->equal; i++) {
+        weights += fr_sv_eq(all->same[i]->role, FR_SV("weight"));
+    }
+    const uint32_t n = weights > 0 ? weights : all->cmp->equal;
+    for (uint32_t i = 0; i < all->cmp->equal && named < NAMED_MAX; i++) {
+        if (weights == 0 || fr_sv_eq(all->same[i]->role, FR_SV("weight"))) {
+            fr_buf_addz(&out, named++ > 0 ? ", " : "");
+            fr_buf_add(&out, fr_sv_head(all->same[i]->name, 120));
+        }
+    }
+    if (n > named) {
+        fr_buf_printf(&out, " and %u more", n - named);
+    }
+    k->nomem |= !fr_buf_ok(&out);
+    return fr_arena_dup(k->arena, fr_buf_sv(&out));
+}
+
+static void steps(struct fr_checking *k, const struct pairs *all, const struct sum *s,
+                  struct fr_arena *scratch)
+{
+    struct fr_check_comparison *cmp = all->cmp;
+    struct fr_check_tensor *const *of = all->of;
     const double median = median_update(cmp, scratch);
     if (cmp->compared > 0 && cmp->equal == cmp->compared) {
         struct fr_check_finding *f = fr_found(
@@ -163,8 +193,9 @@ static void steps(struct fr_checking *k, struct fr_check_comparison *cmp, const 
         fr_found_unknown(f, "Whether training was meant to go on between the two.");
     } else if (cmp->equal > 0) {
         fr_found(k, FR_RULE_PARTLY_STALLED, NULL, FR_SV_NONE,
-                 "%u of %u tensors are the same bytes as in '%.*s'.", cmp->equal, cmp->compared,
-                 (int)fr_sv_head(cmp->b, 200).n, cmp->b.p);
+                 "%u of %u tensors are the same bytes as in '%.*s': %.*s.", cmp->equal,
+                 cmp->compared, (int)fr_sv_head(cmp->b, 200).n, cmp->b.p,
+                 FR_SV_ARG(names_of_equal(k, all)));
     }
     if (s->matrices > 3 && s->unrelated * 2 > s->matrices) {
         struct fr_check_finding *f = fr_found(k, FR_RULE_TOO_FAR, s->first, FR_SV_NONE,
@@ -190,9 +221,10 @@ static void steps(struct fr_checking *k, struct fr_check_comparison *cmp, const 
     }
 }
 
-static void conclude(struct fr_checking *k, struct fr_check_comparison *cmp,
-                     struct fr_check_tensor *const *of, struct fr_arena *scratch)
+static void conclude(struct fr_checking *k, const struct pairs *all, struct fr_arena *scratch)
 {
+    struct fr_check_comparison *cmp = all->cmp;
+    struct fr_check_tensor *const *of = all->of;
     struct sum s = {.first = cmp->diffs.n > 0 ? of[0] : NULL};
     for (uint32_t i = 0; i < cmp->diffs.n; i++) {
         struct fr_check_diff *d = &cmp->diffs.v[i];
@@ -206,7 +238,7 @@ static void conclude(struct fr_checking *k, struct fr_check_comparison *cmp,
     if (cmp->replicas) {
         replicas(k, cmp, &s);
     } else {
-        steps(k, cmp, &s, of, scratch);
+        steps(k, all, &s, scratch);
     }
     cmp->text =
         cmp->diffs.n == 0
@@ -226,9 +258,9 @@ static bool same_shape(const struct fr_tensor *a, const struct fr_tensor *b)
 }
 
 static int pair(struct fr_checking *k, struct fr_check_tensor *t, const struct other *o, uint32_t b,
-                struct fr_differ *differ, struct fr_check_comparison *cmp,
-                struct fr_check_tensor **of)
+                struct fr_differ *differ, const struct pairs *all)
 {
+    struct fr_check_comparison *cmp = all->cmp;
     const struct fr_tensor *x = &k->c->tensors[t->source], *y = &o->c.tensors[b];
     struct fr_check_diff d = {.name = t->name, .layer = t->layer, .elements = x->elements};
     struct fr_err why = {0};
@@ -247,7 +279,7 @@ static int pair(struct fr_checking *k, struct fr_check_tensor *t, const struct o
     }
     cmp->compared++;
     if (d.differing == 0) {
-        cmp->equal++;
+        all->same[cmp->equal++] = t;
         return 0;
     }
     struct fr_check_diff *kept = FR_PUSH(&cmp->diffs);
@@ -255,7 +287,7 @@ static int pair(struct fr_checking *k, struct fr_check_tensor *t, const struct o
         return -FR_NOMEM;
     }
     *kept = d;
-    of[cmp->diffs.n - 1] = t;
+    all->of[cmp->diffs.n - 1] = t;
     return 0;
 }
 
@@ -264,9 +296,11 @@ static int compare(struct fr_checking *k, const char *path, bool replica, struct
     struct fr_arena scratch = FR_ARENA_INIT(0);
     struct other o = {.step = -1};
     int rc = open_other(k, path, &o, &scratch, err);
-    struct fr_check_tensor **of = FR_NEW_N(&scratch, struct fr_check_tensor *, k->r->tensors.n + 1);
     struct fr_check_comparison *cmp = rc == 0 ? FR_PUSH(&k->r->comparisons) : NULL;
-    if (cmp != NULL && of != NULL) {
+    const struct pairs all = {
+        cmp, FR_NEW_N(&scratch, struct fr_check_tensor *, k->r->tensors.n + 1),
+        FR_NEW_N(&scratch, struct fr_check_tensor *, k->r->tensors.n + 1)};
+    if (cmp != NULL && all.of != NULL && all.same != NULL) {
         const struct fr_check_step *mine = &k->r->steps.v[k->r->chosen];
         struct fr_differ *differ = fr_differ_new(k->c, &o.c);
         uint32_t b;
@@ -279,7 +313,7 @@ static int compare(struct fr_checking *k, const char *path, bool replica, struct
                             &b)) {
                 cmp->only_a++;
             } else {
-                rc = pair(k, t, &o, b, differ, cmp, of);
+                rc = pair(k, t, &o, b, differ, &all);
             }
         }
         cmp->only_b = o.by_key.n > k->r->tensors.n - cmp->only_a
@@ -293,7 +327,7 @@ static int compare(struct fr_checking *k, const char *path, bool replica, struct
                      (int)fr_sv_head(cmp->b, 200).n, cmp->b.p);
         }
         if (rc == 0) {
-            conclude(k, cmp, of, &scratch);
+            conclude(k, &all, &scratch);
         }
     } else if (rc == 0) {
         rc = -FR_NOMEM;

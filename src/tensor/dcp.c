@@ -313,7 +313,7 @@ static void read_metadata(struct fr_ckpt *c, uint32_t step, uint32_t file)
     }
     fr_map_init(&d.names, &d.scratch);
     fr_map_init(&d.missing, &d.scratch);
-    fr_torch_globals(c, file, &d.k, 0);
+    (void)fr_torch_globals(c, file, &d.k, 0, FR_PROBLEM_REFUSED);
     each_pair(&d, "state_dict_metadata", read_whole);
     each_pair(&d, "storage_data", read_chunk);
     read_blobs(&d);

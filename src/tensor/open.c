@@ -69,6 +69,25 @@ static void unknown(struct fr_ckpt *c, uint32_t file, fr_sv name, bool given)
     }
 }
 
+/* What lies where weights should: a pointer nobody followed, the page of a failed download. */
+static bool stands_in(struct fr_ckpt *c, uint32_t file, fr_sv head)
+{
+    static const struct { fr_sv begins; const char *what;
+    } rows[] = {
+        {FR_SV("version https://git-lfs"),
+         "a Git LFS pointer, not the file it stands for: fetch it with 'git lfs pull'"},
+        {FR_SV("<!doctype html"), "an HTML page, as a failed download leaves: download it again"},
+        {FR_SV("<html"), "an HTML page, as a failed download leaves: download it again"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (fr_sv_find_ci(head, rows[i].begins) == 0) {
+            fr_ckpt_say(c, FR_PROBLEM_HEADER, true, file, 0, FR_SV_NONE, "is %s", rows[i].what);
+            return true;
+        }
+    }
+    return false;
+}
+
 static void leftover(struct fr_ckpt *c, uint32_t file, fr_sv name)
 {
     static const fr_sv ends[] = {FR_SV(".tmp"), FR_SV(".temp"), FR_SV(".incomplete"),
@@ -117,7 +136,9 @@ static void read_file(struct fr_ckpt *c, uint32_t file, bool given)
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         if (formats[i]->sniff(name, (fr_sv){head, n})) {
             c->files.v[file].format = fr_sv_z(formats[i]->name);
-            formats[i]->read(c, file, &b);
+            if (!stands_in(c, file, (fr_sv){head, n})) {
+                formats[i]->read(c, file, &b);
+            }
             return;
         }
     }

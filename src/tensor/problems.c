@@ -41,6 +41,8 @@ static enum fr_rule rule_of(const struct fr_checking *k, const struct fr_problem
         return fr_sv_has(layout, FR_SV("dcp")) ? FR_RULE_MISSING_DCP : FR_RULE_UNFINISHED;
     case FR_PROBLEM_CODE:
         return FR_RULE_CODE;
+    case FR_PROBLEM_OBJECTS:
+        return FR_RULE_OBJECTS;
     case FR_PROBLEM_REFUSED:
         return FR_RULE_REFUSED;
     case FR_PROBLEM_DTYPE:

@@ -110,9 +110,9 @@ uint8_t fr_role_of(fr_sv name, uint8_t dtype)
                                             "fp32_from_fp16_params",
                                             NULL};
     static const char *const scale[] = {"_scale",  "_scale_inv", "_scale_2",    "_scales",
-                                        ".scales", ".scale",     "_zero_point", NULL};
+                                        ".scales", ".scale",     NULL};
     static const char *const packed[] = {"_blocks",        ".qweight", ".qzeros", ".g_idx",
-                                         ".weight_packed", ".SCB",     NULL};
+                                         ".weight_packed", ".SCB",     "_zero_point", NULL};
     static const char *const buffer[] = {"running_mean", "running_var",  "num_batches_tracked",
                                          "inv_freq",     "position_ids", NULL};
     static const char *const other[] = {

@@ -156,7 +156,8 @@ static bool calls_a_result(const struct fr_pickle *k, const struct fr_pk_node *d
 }
 
 /* Each name once: those that would run code are fatal, classes that are not known are listed. */
-void fr_torch_globals(struct fr_ckpt *c, uint32_t file, struct fr_pickle *k, uint64_t base)
+bool fr_torch_globals(struct fr_ckpt *c, uint32_t file, struct fr_pickle *k, uint64_t base,
+                      enum fr_problem_kind objects)
 {
     struct names s = {.arena = FR_ARENA_INIT(0), .unknown = FR_BUF_INIT(0)};
     fr_map_init(&s.seen, &s.arena);
@@ -177,13 +178,14 @@ void fr_torch_globals(struct fr_ckpt *c, uint32_t file, struct fr_pickle *k, uin
             fr_buf_printf(&s.unknown, " and %u more", s.unknown_n - NAMED_MAX);
         }
         c->nomem = c->nomem || !fr_buf_ok(&s.unknown);
-        fr_ckpt_say(c, FR_PROBLEM_REFUSED, false, file, base + s.first_at, FR_SV_NONE,
+        fr_ckpt_say(c, (uint8_t)objects, false, file, base + s.first_at, FR_SV_NONE,
                     "its pickle holds objects besides tensors, which stay closed here and which "
                     "torch.load(weights_only=True) refuses: %s",
                     fr_buf_sv(&s.unknown).p);
     }
     fr_buf_release(&s.unknown);
     fr_arena_release(&s.arena);
+    return s.unknown_n > 0;
 }
 
 void fr_torch_read(struct fr_ckpt *c, uint32_t file, const struct fr_blob *b, uint64_t base,
@@ -201,7 +203,7 @@ void fr_torch_read(struct fr_ckpt *c, uint32_t file, const struct fr_blob *b, ui
         fr_ckpt_say(c, FR_PROBLEM_DUPLICATE, true, file, base + t.zip.directory, FR_SV_NONE,
                     "the zip member '%.*s' comes twice", FR_SHOWN(t.zip.twice));
     }
-    fr_torch_globals(c, file, &t.pickle, t.pickle_at);
+    t.objects = fr_torch_globals(c, file, &t.pickle, t.pickle_at, FR_PROBLEM_OBJECTS);
     fr_torch_tensors(c, file, &t, prefix);
     fr_torch_release(&t);
 }

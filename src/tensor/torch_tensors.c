@@ -506,7 +506,8 @@ static bool step(struct walk *w)
     return true;
 }
 
-/* Bytes of the zip that no tensor uses: something opaque has them, or a tensor was refused. */
+/* Bytes of the zip that no tensor uses: an object that stays closed has them, or a tensor was
+ * refused. Without such bytes the objects hide no numbers. */
 static void check_unused(struct walk *w)
 {
     uint64_t bytes = 0, n = 0;
@@ -523,7 +524,8 @@ static void check_unused(struct walk *w)
         }
     }
     if (n > 0) {
-        fr_ckpt_say(w->c, FR_PROBLEM_HOLE, false, w->file, FR_NO_POS, FR_SV_NONE,
+        fr_ckpt_say(w->c, w->t->objects ? FR_PROBLEM_REFUSED : FR_PROBLEM_HOLE, false, w->file,
+                    FR_NO_POS, FR_SV_NONE,
                     "storages that belong to no tensor that was found: %llu, of %llu bytes",
                     (unsigned long long)n, (unsigned long long)bytes);
     }

@@ -15,6 +15,7 @@ struct fr_torch {
     char *text;           /* the bytes of data.pkl */
     uint64_t pickle_at;   /* where they lie in the file; 0 when they are deflated */
     bool big_endian;
+    bool objects;         /* its pickle makes objects of classes that are not known */
     struct fr_pickle pickle;
     struct fr_arena scratch;
 };
@@ -31,8 +32,10 @@ void fr_torch_read(struct fr_ckpt *c, uint32_t file, const struct fr_blob *b, ui
                    uint64_t size, fr_sv prefix);
 
 /* Problems of the names in a pickle whose first byte is at `at` of the file: what would run code,
- * and classes that are not known. */
-void fr_torch_globals(struct fr_ckpt *c, uint32_t file, struct fr_pickle *k, uint64_t at);
+ * and classes that are not known, which are a problem of the kind `objects`. true if there are
+ * such classes. */
+bool fr_torch_globals(struct fr_ckpt *c, uint32_t file, struct fr_pickle *k, uint64_t at,
+                      enum fr_problem_kind objects);
 
 /* torch_tensors.c: the tensors of an archive that is open. */
 void fr_torch_tensors(struct fr_ckpt *c, uint32_t file, const struct fr_torch *t, fr_sv prefix);

@@ -191,6 +191,56 @@ def test_pickle_that_runs_code(box):
     check(p.returncode == 1 and b"posix.system" in p.stdout and b"byte" in p.stdout, "a pickle that runs code is not promoted", p.stdout + p.stderr)
 
 
+def pickled(box, name, pickle, **data):
+    with zipfile.ZipFile(os.path.join(box.folder, name), "w") as z:
+        for member, content in {"data.pkl": pickle, "version": b"3\n", **{"data/" + k[1:]: v for k, v in data.items()}}.items():
+            z.writestr("archive/" + member, content)
+
+
+def test_objects_besides_tensors(box):
+    """training_args.bin lies in every checkpoint of Hugging Face's Trainer: closed, and it hides no numbers unless a storage is left over."""
+    args = b"\x80\x02ctransformers.training_args\nTrainingArguments\n)\x81}X\x02\x00\x00\x00lrK\x01sb."
+    os.makedirs(os.path.join(box.folder, "trainer/checkpoint-10"))
+    box.write("trainer/checkpoint-10/model.safetensors", safetensors(small_model()))
+    pickled(box, "trainer/checkpoint-10/training_args.bin", args)
+    doc = box.json("trainer")
+    check(doc["verdict"] == "promote", "objects without numbers do not hide anything", doc["headline"])
+    check(any(f["rule"] == "objects-besides-tensors" and "TrainingArguments" in f["text"] for f in doc["findings"]), "they are named", doc["findings"])
+    pickled(box, "trainer/checkpoint-10/training_args.bin", args, _0=b"1234")
+    check(box.json("trainer")["verdict"] == "cannot-tell", "a storage that no tensor uses may be theirs")
+
+
+def test_stand_ins(box):
+    for name, data, words in (("pointer.safetensors", b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", b"git lfs pull"),
+                              ("page.pt", b"<!DOCTYPE html><html>", b"an HTML page")):
+        box.write(name, data)
+        p = box.run(name)
+        check(p.returncode == 1 and words in p.stdout.replace(b"\n    ", b" "), f"{name}: says what it is", p.stdout)
+
+
+def test_zero_points(box):
+    """A zero point of 0 is how symmetric quantisation looks; a scale of 0 loses the weights."""
+    model = small_model()
+    model["layer_zero_point"] = ("F32", [8], b"\0" * 32)
+    box.write("zero.safetensors", safetensors(model))
+    check(box.run("zero.safetensors").returncode == 0, "zero points may be zero", box.run("zero.safetensors").stdout)
+    model["layer_scale"] = ("F32", [8], b"\0" * 32)
+    box.write("zero.safetensors", safetensors(model))
+    check(box.run("zero.safetensors").returncode == 1, "scales may not")
+
+
+def test_unmoved_are_named(box):
+    model = small_model()
+    box.write("move/step-1.safetensors", safetensors(model))
+    name = sorted(k for k in model if model[k][0] == "F16")[0]
+    dtype, shape, data = model[name]
+    model[name] = (dtype, shape, half_weights(len(data) // 2, 77))
+    box.write("move/step-2.safetensors", safetensors(model))
+    found = [f for f in box.json("move/step-2.safetensors", "--compare", os.path.join(box.folder, "move/step-1.safetensors"))["findings"] if f["rule"] == "some-weights-did-not-move"]
+    check(len(found) == 1 and name not in found[0]["text"] and all(f"{k}" in found[0]["text"] for k in sorted(model) if k != name and model[k][0] == "F16"[:3])
+          or len(model) > 9 and "more" in found[0]["text"], "weights that did not move are named", found)
+
+
 def test_sarif(box):
     run = json.loads(box.run("-f", "sarif", "nan.safetensors").stdout)["runs"][0]
     r = run["results"][0]

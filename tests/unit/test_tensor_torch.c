@@ -62,7 +62,7 @@ T_TEST(what_else_people_save)
     opened_end(&o);
     opened_begin(&o, FIXTURE("torch/objects.pt"));
     T_OK(opened_tensor(&o, "ns.a") != NULL && opened_tensor(&o, "od.a") != NULL && opened_tensor(&o, "dd.x.0") != NULL && opened_tensor(&o, "tuple.1.0") != NULL);
-    T_OK(opened_problem(&o, FR_PROBLEM_REFUSED, "functools.partial") != NULL && o.c.problems_n == 1 && o.c.steps[0].complete);
+    T_OK(opened_problem(&o, FR_PROBLEM_OBJECTS, "functools.partial") != NULL && o.c.problems_n == 1 && o.c.steps[0].complete);
     opened_end(&o);
 }
 
@@ -71,7 +71,7 @@ T_TEST(a_module_that_was_pickled_whole)
     struct opened o;
     opened_begin(&o, FIXTURE("torch/whole_module.pt"));
     T_OK(opened_tensor(&o, "0.weight") != NULL && opened_tensor(&o, "1.bias") != NULL);
-    const struct fr_problem *p = opened_problem(&o, FR_PROBLEM_REFUSED, "torch.nn.modules.linear.Linear");
+    const struct fr_problem *p = opened_problem(&o, FR_PROBLEM_OBJECTS, "torch.nn.modules.linear.Linear");
     T_OK(p != NULL && !p->fatal);
     opened_end(&o);
 }
@@ -118,9 +118,9 @@ static const struct hostile hostile[] = {
     {ROW("\x80\2}X\1\0\0\0a" TENSOR_OF(GLOBAL_("mine", "make"), "K\0", "K\4\x85", "K\1\x85") "s."), FR_PROBLEM_REFUSED, true, "'a' (byte", NULL},
     {ROW("\x80\2}X\1\0\0\0a" TENSOR_OF(GLOBAL_("mine", "make"), "K\0", "K\4\x85", "K\1\x85") "s."), FR_PROBLEM_REFUSED, true, "built by 'mine.make'", NULL},
     {ROW("\x80\2" GLOBAL_("argparse", "Namespace") ")\x81}X\1\0\0\0w" TENSOR "sb."), FR_PROBLEM_KINDS, false, NULL, "w"},
-    {ROW("\x80\2" GLOBAL_("my.code", "State") ")\x81}X\1\0\0\0w" TENSOR "sb."), FR_PROBLEM_REFUSED, false, "my.code.State", "w"},
-    {ROW("\x80\2" GLOBAL_("my.code", "State") ")\x81}X\1\0\0\0w" TENSOR "sb}X\1\0\0\0v" TENSOR "sb."), FR_PROBLEM_REFUSED, false, "my.code.State", NULL},
-    {ROW("\x80\2" GLOBAL_("builtins", "getattr") GLOBAL_("my", "Color") "X\3\0\0\0RED\x86R."), FR_PROBLEM_REFUSED, false, "builtins.getattr", NULL}, /* an enum */
+    {ROW("\x80\2" GLOBAL_("my.code", "State") ")\x81}X\1\0\0\0w" TENSOR "sb."), FR_PROBLEM_OBJECTS, false, "my.code.State", "w"},
+    {ROW("\x80\2" GLOBAL_("my.code", "State") ")\x81}X\1\0\0\0w" TENSOR "sb}X\1\0\0\0v" TENSOR "sb."), FR_PROBLEM_OBJECTS, false, "my.code.State", NULL},
+    {ROW("\x80\2" GLOBAL_("builtins", "getattr") GLOBAL_("my", "Color") "X\3\0\0\0RED\x86R."), FR_PROBLEM_OBJECTS, false, "builtins.getattr", NULL}, /* an enum */
     {ROW("\x80\2" GLOBAL_("builtins", "getattr") GLOBAL_("my", "Color") "X\3\0\0\0run\x86RX\2\0\0\0ls\x85R."), FR_PROBLEM_CODE, true, "what is no name", NULL},
     {ROW("\x80\2(ios\nsystem\n."), FR_PROBLEM_REFUSED, true, "0x69 (INST) at byte", NULL},
     {ROW("\x80\2}X\1\0\0\0a" "K\1s"), FR_PROBLEM_HEADER, true, "cut short", NULL},
