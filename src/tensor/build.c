@@ -159,7 +159,7 @@ uint32_t fr_ckpt_new_file(struct fr_ckpt *c, fr_sv path, uint32_t step, bool giv
         c->nomem = true;
         return FR_NO_FILE;
     }
-    *note = (struct fr_ckpt_note){FR_NO_FILE, given};
+    *note = (struct fr_ckpt_note){.next = FR_NO_FILE, .given = given};
     f->path = copy;
     f->format = FR_SV("other");
     f->rank = -1;

@@ -23,6 +23,7 @@
 struct fr_ckpt_note {
     uint32_t next; /* file of the same step, FR_NO_FILE after the last */
     bool given;    /* named by the user, not found in a folder */
+    uint32_t root; /* length of the argument in its path; 0 when it is not of one */
 };
 
 struct fr_ckpt {

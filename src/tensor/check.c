@@ -146,22 +146,32 @@ static bool one_step_old(const struct fr_check *r)
     return optimizer;
 }
 
+/* What a finding is about: of one about the whole the step, which "." does not name. */
+static fr_sv place_of(const struct fr_check *r, const struct fr_check_finding *f)
+{
+    const fr_sv step = r->chosen >= 0 ? r->steps.v[r->chosen].path : FR_SV_NONE;
+    const fr_sv where = f->tensor.n > 0 ? f->tensor : f->file.n > 0 ? f->file : step;
+    return fr_sv_eq(where, FR_SV(".")) ? FR_SV_NONE : fr_sv_head(where, 300);
+}
+
 static fr_sv headline(const struct fr_check *r, struct fr_arena *arena)
 {
     const struct fr_check_finding *f = r->findings.n > 0 ? &r->findings.v[0] : NULL;
     const uint32_t risks = count(r, FR_CHECK_RISK), same = f != NULL ? count(r, f->weight) : 0;
     if (r->verdict == FR_CHECK_DO_NOT && f != NULL) {
-        const fr_sv where = fr_sv_head(f->tensor.n > 0 ? f->tensor : f->file, 300);
+        const fr_sv where = place_of(r, f);
+        const char *colon = where.n > 0 ? ": " : "";
         if (one_step_old(r)) {
             return fr_arena_printf(arena,
                                    "the optimizer's state holds NaN or Inf while the weights are "
-                                   "finite, so the failure is one step old: %.*s",
-                                   FR_SV_ARG(where));
+                                   "finite, so the failure is one step old%s%.*s",
+                                   colon, FR_SV_ARG(where));
         }
         return same == 1
-                   ? fr_arena_printf(arena, "%.*s: %.*s", FR_SV_ARG(f->title), FR_SV_ARG(where))
-                   : fr_arena_printf(arena, "%u findings forbid it, the worst: %.*s: %.*s", same,
-                                     FR_SV_ARG(f->title), FR_SV_ARG(where));
+                   ? fr_arena_printf(arena, "%.*s%s%.*s", FR_SV_ARG(f->title), colon,
+                                     FR_SV_ARG(where))
+                   : fr_arena_printf(arena, "%u findings forbid it, the worst: %.*s%s%.*s", same,
+                                     FR_SV_ARG(f->title), colon, FR_SV_ARG(where));
     }
     if (r->verdict == FR_CHECK_CANNOT_TELL && f != NULL) {
         return fr_arena_printf(arena, "%.*s", FR_SV_ARG(f->title));

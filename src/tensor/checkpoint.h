@@ -72,6 +72,7 @@ enum fr_problem_kind {
     FR_PROBLEM_EXTRA,         /* a tensor or shard that the index does not know */
     FR_PROBLEM_LEFTOVER,      /* a temporary file of an interrupted atomic write */
     FR_PROBLEM_UNFINISHED,    /* the marker written last is missing: .metadata, latest, metadata.json */
+    FR_PROBLEM_POINTER,       /* fatal: the file that names the newest step names none that is there; else it is missing */
     FR_PROBLEM_CODE,          /* a pickle that would run code when it is loaded: nobody writes that into weights */
     FR_PROBLEM_OBJECTS,       /* objects besides tensors, as training_args.bin has them: closed, yet every storage was read */
     FR_PROBLEM_REFUSED,       /* what only running a pickle brings back, a legacy format: refused by name */

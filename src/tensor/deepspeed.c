@@ -315,8 +315,59 @@ static void read_optimizer(struct ds *d)
     }
 }
 
+static bool is_zero(fr_sv name) /* old versions wrote "mp_rank_00optim_states.pt" */
+{
+    return fr_sv_has(name, FR_SV("zero_pp_rank_")) && fr_sv_ends(name, FR_SV("optim_states.pt"));
+}
+
+/* mp_rank_00_model_states.pt, zero_pp_rank_0_mp_rank_00_model_states.pt (stage 3),
+ * layer_00-model_00-model_states.pt (pipelines). Experts' files come beside those, never alone. */
+static bool is_model(fr_sv name)
+{
+    return fr_sv_ends(name, FR_SV("model_states.pt")) && !fr_sv_has(name, FR_SV("expert_"));
+}
+
+/* Shards of the optimizer want the model beside them: every save writes it. `file` is a shard; told
+ * by the first of its folder. */
+static void check_model(struct fr_ckpt *c, uint32_t step, uint32_t file)
+{
+    fr_sv folder = fr_path_folder(c->files.v[file].path);
+    for (uint32_t i = fr_ckpt_first(c, step); i != FR_NO_FILE; i = c->notes.v[i].next) {
+        fr_sv path = c->files.v[i].path, name = fr_path_name(path);
+        if (!fr_ckpt_work(c, 1)) {
+            return;
+        }
+        if (fr_sv_eq(fr_path_folder(path), folder) &&
+            (is_model(name) || (is_zero(name) && i < file))) {
+            return;
+        }
+    }
+    fr_ckpt_say_step(c, FR_PROBLEM_MISSING, true, step, folder.n > 0 ? folder : FR_SV("."),
+                     "holds the optimizer's shards, but the model's states are not there: neither "
+                     "mp_rank_*_model_states.pt (ZeRO 1 and 2) nor "
+                     "zero_pp_rank_*_model_states.pt (ZeRO 3) nor layer_*-model_states.pt "
+                     "(pipelines)");
+}
+
+static void check_models(struct fr_ckpt *c, uint32_t step)
+{
+    fr_sv before = FR_SV_NONE;
+    for (uint32_t i = fr_ckpt_first(c, step); i != FR_NO_FILE && !c->nomem;
+         i = c->notes.v[i].next) {
+        fr_sv path = c->files.v[i].path, folder = fr_path_folder(path);
+        if (c->notes.v[i].given || !is_zero(fr_path_name(path)) ||
+            (before.p != NULL && fr_sv_eq(folder, before))) {
+            continue; /* who names one shard means that one */
+        }
+        c->steps.v[step].layout = FR_SV("deepspeed");
+        before = folder;
+        check_model(c, step, i);
+    }
+}
+
 static void check(struct fr_ckpt *c, uint32_t step)
 {
+    check_models(c, step);
     for (uint32_t i = fr_ckpt_first(c, step); i != FR_NO_FILE && !c->nomem;
          i = c->notes.v[i].next) {
         fr_sv name = fr_path_name(c->files.v[i].path);

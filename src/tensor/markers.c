@@ -66,7 +66,7 @@ static void check_marker(struct fr_ckpt *c, uint32_t file)
         fr_ckpt_say(c, FR_PROBLEM_UNFINISHED, true, file, 0, FR_SV_NONE,
                     "is empty or no tag: the save that was to write it did not finish");
     } else if (!is_there(c, file, folder, tag, tag_step(tag))) {
-        fr_ckpt_say(c, FR_PROBLEM_MISSING, true, file, 0, FR_SV_NONE,
+        fr_ckpt_say(c, FR_PROBLEM_POINTER, true, file, 0, FR_SV_NONE,
                     "names '%.*s', which is not there", FR_SHOWN(tag));
     }
 }
@@ -87,6 +87,56 @@ static void check_beyond(struct fr_ckpt *c, uint32_t step, const char *marker)
                          "%lld: the save did not finish",
                          (long long)s->step, marker, (long long)named);
     }
+}
+
+/* The folder that was named holds tags of DeepSpeed or iterations of Megatron: who resumes from it
+ * without naming one looks for the pointer. */
+static const char *pointer_of(struct fr_ckpt *c, uint32_t step)
+{
+    const struct fr_ckpt_step *s = &c->steps.v[step];
+    fr_sv rest = fr_path_name(s->path);
+    uint64_t number;
+    uint32_t first = fr_ckpt_first(c, step);
+    if (first == FR_NO_FILE || s->path.n == 0 ||
+        fr_path_folder(s->path).n != c->notes.v[first].root) {
+        return NULL; /* the tag itself was named, or a folder further up */
+    }
+    if (fr_sv_take(&rest, FR_SV("global_step"))) {
+        return fr_sv_take_u64(&rest, &number) && rest.n == 0 &&
+                       fr_sv_eq(s->layout, FR_SV("deepspeed"))
+                   ? "latest"
+                   : NULL;
+    }
+    return fr_sv_take(&rest, FR_SV("iter_")) && rest.n >= 7 && fr_sv_take_u64(&rest, &number) &&
+                   rest.n == 0 &&
+                   (fr_sv_eq(s->layout, FR_SV("megatron")) ||
+                    fr_ckpt_sibling(c, c->files.v[first].path, FR_SV("metadata.json")) !=
+                        FR_NO_FILE)
+               ? "latest_checkpointed_iteration.txt"
+               : NULL;
+}
+
+/* No pointer at all; told once for a folder, by its first step. */
+static void check_pointer(struct fr_ckpt *c, uint32_t step)
+{
+    const fr_sv path = c->steps.v[step].path, folder = fr_path_folder(path);
+    const char *pointer = pointer_of(c, step);
+    if (pointer == NULL || fr_ckpt_sibling(c, path, fr_sv_z(pointer)) != FR_NO_FILE) {
+        return;
+    }
+    for (uint32_t i = 0; i < step; i++) {
+        if (!fr_ckpt_work(c, 1) || (fr_sv_eq(fr_path_folder(c->steps.v[i].path), folder) &&
+                                    pointer_of(c, i) == pointer)) {
+            return;
+        }
+    }
+    fr_ckpt_say_step(c, FR_PROBLEM_POINTER, false, UINT32_MAX, folder,
+                     strcmp(pointer, "latest") == 0
+                         ? "has no file 'latest': load_checkpoint without a tag warns, loads "
+                           "nothing and returns None"
+                         : "has no latest_checkpointed_iteration.txt: Megatron finds nothing to "
+                           "load and starts from random weights, unless --ckpt-step names an "
+                           "iteration");
 }
 
 /* ---- one file per rank ---- */
@@ -216,6 +266,7 @@ static void check(struct fr_ckpt *c, uint32_t step)
     }
     check_beyond(c, step, "latest");
     check_beyond(c, step, "latest_checkpointed_iteration.txt");
+    check_pointer(c, step);
 }
 
 const struct fr_ckpt_layout fr_ckpt_layout_markers = {

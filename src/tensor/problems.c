@@ -16,6 +16,16 @@ static enum fr_rule missing(fr_sv layout)
                                                    : FR_RULE_MISSING;
 }
 
+/* The pointer itself says whose it is; without it the layout does. */
+static enum fr_rule pointer(const struct fr_checking *k, const struct fr_problem *p, fr_sv layout)
+{
+    const fr_sv path = p->file < k->c->files_n ? k->c->files[p->file].path : FR_SV_NONE;
+    const bool megatron = path.n > 0 ? fr_sv_ends(path, FR_SV(".txt"))
+                                     : !fr_sv_has(layout, FR_SV("deepspeed"));
+    return p->fatal ? (megatron ? FR_RULE_WRONG_TRACKER : FR_RULE_WRONG_LATEST)
+                    : (megatron ? FR_RULE_NO_TRACKER : FR_RULE_NO_LATEST);
+}
+
 static enum fr_rule rule_of(const struct fr_checking *k, const struct fr_problem *p, fr_sv layout)
 {
     const bool safetensors = is_safetensors(k, p);
@@ -39,6 +49,8 @@ static enum fr_rule rule_of(const struct fr_checking *k, const struct fr_problem
         return FR_RULE_LEFTOVER;
     case FR_PROBLEM_UNFINISHED:
         return fr_sv_has(layout, FR_SV("dcp")) ? FR_RULE_MISSING_DCP : FR_RULE_UNFINISHED;
+    case FR_PROBLEM_POINTER:
+        return pointer(k, p, layout);
     case FR_PROBLEM_CODE:
         return FR_RULE_CODE;
     case FR_PROBLEM_OBJECTS:

@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 
-
 enum { EACH_MAX = 20 }; /* tensors told one by one; more are counted */
 
 struct promise { /* one row of weight_map */
@@ -17,8 +16,16 @@ struct promise { /* one row of weight_map */
     size_t at;
 };
 
+/* What the indexes of a step name together. */
+struct named {
+    struct fr_arena scratch;
+    struct fr_map families; /* paths of shards less their numbers -> the index that names one */
+    struct fr_map files;    /* shards that are there -> the same */
+};
+
 struct index {
     struct fr_ckpt *c;
+    struct named *named;
     uint32_t file, step;
     fr_sv path;
     struct fr_arena scratch;
@@ -181,6 +188,76 @@ static void check_promises(struct index *x)
     }
 }
 
+/* "model-00002-of-00005.safetensors": its numbers, the digits before and the text around them. */
+static bool series(fr_sv name, fr_sv *before, fr_sv *digits, fr_sv *after, uint64_t *of)
+{
+    size_t at = fr_sv_find(name, FR_SV("-of-")), from = at;
+    while (at != FR_NPOS && from > 0 && name.p[from - 1] >= '0' && name.p[from - 1] <= '9') {
+        from--;
+    }
+    if (at == FR_NPOS || from == at) {
+        return false;
+    }
+    *before = fr_sv_head(name, from);
+    *digits = fr_sv_range(name.p + from, name.p + at);
+    *after = fr_sv_skip(name, at);
+    fr_sv rest = fr_sv_skip(*after, 4);
+    return digits->n <= 8 && fr_sv_take_u64(&rest, of) && *of > 0;
+}
+
+/* "folder/model-*.safetensors" of a shard; empty when its name has no numbers. */
+static fr_sv family_of(struct fr_ckpt *c, struct fr_arena *scratch, fr_sv folder, fr_sv name)
+{
+    fr_sv file = fr_path_name(name), before, digits, after;
+    uint64_t of;
+    if (!series(file, &before, &digits, &after, &of)) {
+        return FR_SV_NONE;
+    }
+    after = fr_sv_skip(after, strlen("-of-"));
+    (void)fr_sv_take_u64(&after, &of);
+    fr_sv key = fr_arena_printf(scratch, "%.*s/%.*s%.*s*%.*s", FR_SV_ARG(folder),
+                                (int)(name.n - file.n), name.p, FR_SV_ARG(before),
+                                FR_SV_ARG(after));
+    c->nomem = c->nomem || key.p == NULL;
+    return key;
+}
+
+static void note_named(struct index *x)
+{
+    for (uint32_t i = 0; i < x->shards.n && !x->c->nomem; i++) {
+        uint32_t file = fr_map_value(&x->shards, i);
+        fr_sv key = family_of(x->c, &x->named->scratch, fr_path_folder(x->path),
+                              fr_map_key(&x->shards, i));
+        if (key.n > 0 && !fr_map_put(&x->named->families, key, x->file)) {
+            x->c->nomem = true;
+        }
+        if (file != FR_NO_FILE &&
+            !fr_map_put(&x->named->files, x->c->files.v[file].path, x->file)) {
+            x->c->nomem = true;
+        }
+    }
+}
+
+/* A file that is numbered like the shards of an index and that no index names: of another save. */
+static void check_unnamed(struct fr_ckpt *c, struct named *n, uint32_t step)
+{
+    for (uint32_t i = fr_ckpt_first(c, step); i != FR_NO_FILE && n->families.n > 0 && !c->nomem;
+         i = c->notes.v[i].next) {
+        fr_sv path = c->files.v[i].path;
+        uint32_t index;
+        if (fr_map_get(&n->files, path, &index)) {
+            continue;
+        }
+        fr_sv key = family_of(c, &n->scratch, fr_path_folder(path), fr_path_name(path));
+        if (key.n > 0 && fr_map_get(&n->families, key, &index)) {
+            fr_ckpt_say(c, FR_PROBLEM_EXTRA, false, i, FR_NO_POS, FR_SV_NONE,
+                        "is numbered like a shard, but the index '%.*s' does not name it: it is of "
+                        "another save, and who loads all shards of the folder mixes the two",
+                        FR_SHOWN(fr_path_name(c->files.v[index].path)));
+        }
+    }
+}
+
 static void judge(struct index *x)
 {
     if (!fr_ckpt_work(x->c, (uint64_t)x->c->files.n + x->c->tensors.n)) {
@@ -201,9 +278,10 @@ static void judge(struct index *x)
     fr_free(is_shard);
 }
 
-static void read_index(struct fr_ckpt *c, uint32_t step, uint32_t file)
+static void read_index(struct fr_ckpt *c, struct named *named, uint32_t step, uint32_t file)
 {
     struct index x = {.c = c,
+                      .named = named,
                       .file = file,
                       .step = step,
                       .path = c->files.v[file].path,
@@ -231,6 +309,8 @@ static void read_index(struct fr_ckpt *c, uint32_t step, uint32_t file)
     } else if (!x.has_map) {
         fr_ckpt_say(c, FR_PROBLEM_HEADER, true, file, 0, FR_SV_NONE,
                     "has no weight_map: it is no index");
+    } else {
+        note_named(&x);
     }
     if (!c->nomem) {
         judge(&x);
@@ -238,23 +318,6 @@ static void read_index(struct fr_ckpt *c, uint32_t step, uint32_t file)
     fr_vec_free(x.promises.v);
     fr_arena_release(&x.scratch);
     fr_free(text);
-}
-
-/* "model-00002-of-00005.safetensors": its numbers, the digits before and the text around them. */
-static bool series(fr_sv name, fr_sv *before, fr_sv *digits, fr_sv *after, uint64_t *of)
-{
-    size_t at = fr_sv_find(name, FR_SV("-of-")), from = at;
-    while (at != FR_NPOS && from > 0 && name.p[from - 1] >= '0' && name.p[from - 1] <= '9') {
-        from--;
-    }
-    if (at == FR_NPOS || from == at) {
-        return false;
-    }
-    *before = fr_sv_head(name, from);
-    *digits = fr_sv_range(name.p + from, name.p + at);
-    *after = fr_sv_skip(name, at);
-    fr_sv rest = fr_sv_skip(*after, 4);
-    return digits->n <= 8 && fr_sv_take_u64(&rest, of) && *of > 0;
 }
 
 /* Without an index the names themselves say how many there are. Told once, by the first of the
@@ -292,15 +355,20 @@ static void check_series(struct fr_ckpt *c, uint32_t step, uint32_t file)
 static void check(struct fr_ckpt *c, uint32_t step)
 {
     bool any_index = false;
+    struct named named = {.scratch = FR_ARENA_INIT(0)};
+    fr_map_init(&named.families, &named.scratch);
+    fr_map_init(&named.files, &named.scratch);
     for (uint32_t i = fr_ckpt_first(c, step); i != FR_NO_FILE && !c->nomem;
          i = c->notes.v[i].next) {
         if (fr_sv_eq(c->files.v[i].format, FR_SV("index")) &&
             fr_sv_ends(c->files.v[i].path, FR_SV(".index.json"))) {
             any_index = true;
             c->steps.v[step].layout = FR_SV("hf-sharded");
-            read_index(c, step, i);
+            read_index(c, &named, step, i);
         }
     }
+    check_unnamed(c, &named, step);
+    fr_arena_release(&named.scratch);
     for (uint32_t i = fr_ckpt_first(c, step); i != FR_NO_FILE && !any_index && !c->nomem;
          i = c->notes.v[i].next) {
         if (fr_sv_has(fr_path_name(c->files.v[i].path), FR_SV("-of-")) &&

@@ -360,6 +360,7 @@ void fr_steps_make(struct fr_ckpt *c, const struct fr_found_list *found)
             if (!c->nomem &&
                 (file = fr_ckpt_new_file(c, f->path, step, f->root == f->path.n)) != FR_NO_FILE) {
                 c->files.v[file].rank = fr_rank_of(f->path);
+                c->notes.v[file].root = f->root;
             }
         }
     }

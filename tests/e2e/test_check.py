@@ -81,6 +81,39 @@ def test_steps(box):
     check("the last good one is step 100 in many/step-100" in " ".join(box.run("many").stdout.decode().split()), "told in text", box.run("many").stdout.decode())
 
 
+def test_layouts(box):
+    """Which page a finding names, and a first line that is whole."""
+    def tree(fixture, name):
+        shutil.copytree(f"{FIXTURES}/{fixture}", f"{box.folder}/{name}")
+        return f"{box.folder}/{name}/"
+
+    def rows(doc):
+        return [(f["rule"], f["weight"], f["class"]) for f in doc["findings"] if f["rule"] in wanted]
+
+    wanted = ("latest-names-nothing", "tracker-names-nothing", "no-latest", "no-tracker", "unknown-to-index", "missing-zero-file")
+    os.remove(tree("deepspeed", "ds-model") + "global_step100/mp_rank_00_model_states.pt")
+    open(tree("deepspeed", "ds-wrong") + "latest", "w").write("global_step300")
+    os.remove(tree("deepspeed", "ds-none") + "latest")
+    open(tree("megatron", "meg-wrong") + "latest_checkpointed_iteration.txt", "w").write("200")
+    os.remove(tree("megatron", "meg-none") + "latest_checkpointed_iteration.txt")
+    shutil.copy(f"{FIXTURES}/safetensors/small.safetensors", tree("sharded", "stale") + "model-00003-of-00003.safetensors")
+    for name, code, row in (("ds-model", 1, ("missing-zero-file", "blocks", "deepspeed-zero-files-missing")), ("ds-wrong", 1, ("latest-names-nothing", "blocks", "deepspeed-latest-missing")),
+                            ("ds-none", 0, ("no-latest", "note", "deepspeed-latest-missing")), ("ds-none/global_step100", 0, None),
+                            ("meg-wrong", 1, ("tracker-names-nothing", "blocks", "checkpoint-corrupt-latest-pointer")),
+                            ("meg-none", 0, ("no-tracker", "note", "checkpoint-corrupt-latest-pointer")), ("meg-none/iter_0000100", 0, None),
+                            ("stale", 0, ("unknown-to-index", "risk", "state-dict-key-mismatch"))):
+        p = box.run("-f", "json", name)
+        found = rows(json.loads(p.stdout))
+        check(p.returncode == code and found == ([row] if row else []), f"{name}: exit {p.returncode}", found)
+    shutil.copytree(f"{FIXTURES}/dcp2", f"{box.folder}/step-5")
+    os.remove(box.folder + "/step-5/.metadata")
+    for name, words in (("ds-model", "A DeepSpeed checkpoint lacks files: ds-model/global_step100"), ("step-5", "A distributed checkpoint is incomplete: step-5")):
+        line = box.run(name).stdout.decode().splitlines()[0]
+        check(line == "Do not promote: " + words, f"{name}: the first line", line)
+    p = subprocess.run([PROGRAM, "check", "."], cwd=box.folder + "/step-5", stdout=subprocess.PIPE, timeout=120)
+    check(p.stdout.startswith(b"Do not promote: A distributed checkpoint is incomplete\n"), "the folder we are in has no name", p.stdout)
+
+
 def test_real_files(box):
     expected = {
         "safetensors/small.safetensors": ("promote", 9), "sharded": ("promote", 4), "hf_torch": ("promote", 2), "dcp": ("promote", 2), "dcp2": ("promote", 4),

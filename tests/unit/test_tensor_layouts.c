@@ -73,6 +73,16 @@ T_TEST(sharded_folders)
         {"cp $F/sharded/* . && truncate -s 300 model-00002*", FR_PROBLEM_TRUNCATED, "20 bytes before what its header promises", false},
         {"cp $F/sharded/* . && touch model-00003-of-00003.safetensors.tmp", FR_PROBLEM_LEFTOVER, "the file it was to become is not there", false},
         {"cp $F/sharded/* . && touch model-00002-of-00002.safetensors.tmp", FR_PROBLEM_LEFTOVER, "the file it was to replace is there", true},
+        {"cp $F/sharded/* . && cp model-00002-of-00002.safetensors model-00003-of-00003.safetensors", FR_PROBLEM_EXTRA,
+         "model-00003-of-00003.safetensors': is numbered like a shard, but the index 'model.safetensors.index.json' does not name it", true},
+        {"cp $F/sharded/* . && cp $F/safetensors/small.safetensors model-00003-of-00003.safetensors && truncate -s 100 *.index.json", FR_PROBLEM_HEADER, "malformed JSON", false},
+        {"cp $F/sharded/* . && for i in consolidated adapter_model model model.fp16-00001-of-00001 other-00003-of-00003; do cp $F/safetensors/small.safetensors $i.safetensors; done;"
+         "cp $F/torch/old.bin training_args.bin; cp $F/torch/old.bin optimizer.pt; cp $F/torch/old.bin model-00003-of-00003.bin",
+         FR_PROBLEM_KINDS, NULL, true},
+        {"cp $F/sharded/* . && mkdir vae && cp model-00002-of-00002.safetensors vae/model-00001-of-00001.safetensors", FR_PROBLEM_KINDS, NULL, true},
+        {"cp $F/sharded/* . && cp model-00002-of-00002.safetensors model-00001-of-00001.safetensors &&"
+         "echo '{\"weight_map\": {\"lm_head.weight\": \"model-00001-of-00001.safetensors\", \"model.layers.1.weight\": \"model-00001-of-00001.safetensors\"}}' >old.safetensors.index.json",
+         FR_PROBLEM_KINDS, NULL, true},
     };
     check(rows, sizeof rows / sizeof rows[0]);
 }
@@ -154,20 +164,49 @@ T_TEST(layouts_of_ranks)
         {"cp -r $F/deepspeed/. .", FR_PROBLEM_KINDS, NULL, true},
         {"cp -r $F/deepspeed/. . && rm global*/*rank_0_*", FR_PROBLEM_MISSING, "rank 0 left no file like this one", false},
         {"cp -r $F/deepspeed/. . && rm global*/*rank_1_*", FR_PROBLEM_MISSING, "speaks of 2 partitions", false},
-        {"cp -r $F/deepspeed/. . && printf global_step300 >latest", FR_PROBLEM_MISSING, "names 'global_step300', which is not there", false},
+        {"cp -r $F/deepspeed/. . && printf global_step300 >latest", FR_PROBLEM_POINTER, "names 'global_step300', which is not there", false},
+        {"cp -r $F/deepspeed/. . && rm global*/*model_states*", FR_PROBLEM_MISSING, "global_step100': holds the optimizer's shards, but the model's states are not there", false},
+        {"cp -r $F/deepspeed3/. . && rm global*/*model_states*", FR_PROBLEM_MISSING, "the model's states are not there", false},
+        {"cp -r $F/deepspeed/. . && cd global* && mv mp_rank_00_model_states.pt layer_0_expert_0_mp_rank_00_model_states.pt", FR_PROBLEM_MISSING, "the model's states are not there", false},
+        {"cp -r $F/deepspeed/. . && cd global* && for i in zero*; do mv $i bf16_$i; done && rm mp*", FR_PROBLEM_MISSING, "the model's states are not there", false},
+        {"cp -r $F/deepspeed/. . && cd global* && rm zero* && mv mp* layer_0_expert_0_mp_rank_00_model_states.pt", FR_PROBLEM_KINDS, NULL, true},
+        {"cp -r $F/deepspeed/. . && cd global* && mv mp* layer_00-model_00-model_states.pt", FR_PROBLEM_KINDS, NULL, true},
+        {"cp -r $F/deepspeed/. . && rm latest", FR_PROBLEM_POINTER, "has no file 'latest': load_checkpoint without a tag", true},
+        {"mkdir run && cp -r $F/deepspeed/. run && rm run/latest", FR_PROBLEM_KINDS, NULL, true}, /* not the folder that was named */
+        {"mkdir -p checkpoint-100 && cp -r $F/deepspeed/. checkpoint-100", FR_PROBLEM_KINDS, NULL, true},
         {"cp -r $F/deepspeed/. . && cp -r global_step100 global_step200", FR_PROBLEM_UNFINISHED, "still names step 100", false},
         {"cp -r $F/deepspeed/. . && : >latest", FR_PROBLEM_UNFINISHED, "is empty or no tag", false},
         {"cp -r $F/megatron/. .", FR_PROBLEM_KINDS, NULL, true},
         {"cp -r $F/megatron/. . && mv iter_0000100/mp_rank_00 iter_0000100/mp_rank_01", FR_PROBLEM_MISSING, "1 of 2 model files", false},
-        {"cp -r $F/megatron/. . && printf 200 >latest_checkpointed_iteration.txt", FR_PROBLEM_MISSING, "names '200'", false},
+        {"cp -r $F/megatron/. . && printf 200 >latest_checkpointed_iteration.txt", FR_PROBLEM_POINTER, "names '200'", false},
+        {"cp -r $F/megatron/. . && rm latest*", FR_PROBLEM_POINTER, "has no latest_checkpointed_iteration.txt", true},
+        {"mkdir iter_0000100 && cp -r $F/dcp2/. iter_0000100 && echo '{}' >iter_0000100/metadata.json", FR_PROBLEM_POINTER, "has no latest_checkpointed_iteration.txt", true},
+        {"mkdir iter_0000100 && cp -r $F/dcp2/. iter_0000100", FR_PROBLEM_KINDS, NULL, true}, /* nothing says that it is Megatron's */
         {"mkdir iter_0000100 && cp -r $F/dcp2/. iter_0000100 && cp $F/torch/old.bin iter_0000100/common.pt", FR_PROBLEM_UNFINISHED, "no metadata.json", false},
-        {"mkdir iter_0000100 && cp -r $F/dcp2/. iter_0000100 && cp $F/torch/old.bin iter_0000100/common.pt && echo '{}' >iter_0000100/metadata.json",
+        {"mkdir iter_0000100 && cp -r $F/dcp2/. iter_0000100 && cp $F/torch/old.bin iter_0000100/common.pt && echo '{}' >iter_0000100/metadata.json && echo 100 >latest_checkpointed_iteration.txt",
          FR_PROBLEM_KINDS, NULL, true},
         {"cp $F/torch/old.bin lora_rank16.pt; cp $F/torch/old.bin lowrank8.pt; cp $F/safetensors/small.safetensors lora_rank_16.safetensors", FR_PROBLEM_KINDS, NULL, true},
         {"for i in 0 1 4; do cp $F/torch/old.bin model_rank_$i.pt; done", FR_PROBLEM_MISSING, "ranks 2 to 3 left no file like this one", false},
         {"mkdir checkpoint-5 && cp $F/torch/old.bin checkpoint-5/optimizer.pt", FR_PROBLEM_UNFINISHED, "cannot be resumed", true},
     };
     check(rows, sizeof rows / sizeof rows[0]);
+}
+
+T_TEST(a_missing_pointer_is_told_once_and_of_the_root_only)
+{
+    struct opened o;
+    char path[300];
+    opened_begin(&o, folder("cp -r $F/deepspeed/. . && cp -r global_step100 global_step200 && cp -r global_step100 global_step300 && rm latest"));
+    T_EQ_INT(o.c.problems_n, 1);
+    opened_end(&o);
+    snprintf(path, sizeof path, "%s/global_step100", dir);
+    opened_begin(&o, path);
+    T_EQ_INT(o.c.problems_n, 0);
+    opened_end(&o);
+    snprintf(path, sizeof path, "%s/global_step100/zero_pp_rank_1_mp_rank_00_optim_states.pt", dir); /* one shard, as it was asked for */
+    opened_begin(&o, path);
+    T_OK(opened_problem(&o, FR_PROBLEM_MISSING, "model's states") == NULL);
+    opened_end(&o);
 }
 
 T_TEST(names_of_steps)
