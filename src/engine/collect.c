@@ -242,20 +242,34 @@ static fr_sv last_line(fr_sv text)
     return fr_sv_head(line, ABOVE_MAX);
 }
 
-/* logging.warning(..., exc_info=True) prints its line and the traceback below it, bare. */
-static uint8_t level_above(struct fr_collector *c, const struct fr_hit *hit)
+/* The line speaks of an exception, so that a traceback right below it is that one and not another process's. */
+static bool tells_of_exception(fr_sv text)
+{
+    static const fr_sv words[] = {FR_SV("exception"), FR_SV("uncaught"), FR_SV("unhandled"),
+                                  FR_SV("traceback"), FR_SV("Error")};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (fr_sv_find_ci(text, words[i]) != FR_NPOS) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* logging.error(..., exc_info=True) prints its line and the traceback below it, bare: how grave it is, and who speaks,
+ * stand in that line. *ret is it. */
+static void look_above(struct fr_collector *c, const struct fr_hit *hit, struct fr_record *rec, struct fr_record *ret)
 {
     bool inside = hit->line.p > c->chunk.p && hit->line.p < c->chunk.p + c->chunk.n;
     fr_sv line = inside ? last_line(fr_sv_range(c->chunk.p, hit->line.p)) : FR_SV_NONE;
     if (hit->line.p == c->chunk.p) {
         line = (fr_sv){c->before, c->before_n};
     }
-    struct fr_record rec = {.line = line, .text = line, .who = FR_WHO_NONE, .when = FR_WHEN_NONE, .outer = FR_WHEN_NONE};
-    if (line.n == 0) {
-        return FR_LEVEL_NONE;
+    *ret = (struct fr_record){.line = line, .text = line, .who = FR_WHO_NONE, .when = FR_WHEN_NONE, .outer = FR_WHEN_NONE};
+    if (line.n > 0) {
+        fr_peel(&c->peel, line, ret);
+        rec->above = ret->level;
+        rec->teller = ret->level >= FR_LEVEL_ERROR && tells_of_exception(ret->text) ? ret : NULL;
     }
-    fr_peel(&c->peel, line, &rec);
-    return rec.level;
 }
 
 static int on_segment(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment, bool only)
@@ -270,6 +284,7 @@ static int on_segment(struct fr_collector *c, const struct fr_hit *hit, fr_sv se
     uint16_t signals[FR_HIT_SIGNALS];
     struct fr_draft drafts[4];
     struct fr_point point;
+    struct fr_record above;
     fr_peel(&c->peel, segment, &rec);
     rec.offset = hit->offset;
     rec.lineno = hit->lineno;
@@ -296,7 +311,9 @@ static int on_segment(struct fr_collector *c, const struct fr_hit *hit, fr_sv se
         rc = fr_recorder_event(&c->rec, c->scanner, &rec, signals, n, drafts, facts);
     }
     if (rc >= 0 && (fr_tracer_open(c->tracer) || hit->traces != 0 || fr_trace_opens(rec.text))) {
-        rec.above = rec.level == FR_LEVEL_NONE && fr_trace_opens(rec.text) ? level_above(c, hit) : FR_LEVEL_NONE;
+        if (rec.level == FR_LEVEL_NONE && fr_trace_opens(rec.text)) {
+            look_above(c, hit, &rec, &above);
+        }
         rc = trace_done(c, &rec);
     }
     if (is_plain(c, hit)) {

@@ -51,8 +51,9 @@ static bool subprocess_fact(struct fr_draft *d, fr_sv text)
 {
     int64_t signal = 0;
     fr_sv at, name;
-    if (!fr_sv_has(text, FR_SV("CalledProcessError"))) {
-        return false;
+    bool program = fr_sv_has(text, FR_SV("python")) || fr_sv_has(text, FR_SV(".py")) || fr_sv_has(text, FR_SV("torchrun"));
+    if (!fr_sv_has(text, FR_SV("CalledProcessError")) || !program) {
+        return false; /* a converter or a shell is no rank */
     }
     d->fact = FR_FACT_EXIT;
     if (fr_lex_find(text, "died with <Signals.", &at) && fr_lex_name(&at, &name)) {
@@ -236,6 +237,7 @@ static const struct fr_format_sample samples[] = {
     {"subprocess.CalledProcessError: Command '['python', 'fit.py']' returned non-zero exit status "
      "1.",
      "fact=exit exitcode=1 reason=subprocess"},
+    {"subprocess.CalledProcessError: Command '['convert', 'a.png']' returned non-zero exit status 4.", ""},
     {"subprocess.CalledProcessError: Command '['python', 'fit.py']' died with <Signals.SIGKILL: "
      "9>.",
      "fact=exit exitcode=-9"},

@@ -21,9 +21,27 @@ static bool peel_prepended(struct fr_record *rec)
     return true;
 }
 
+/* Open MPI tags every piece it reads, not every line: a process that writes a line in pieces, as Python 3.11 does its
+ * tracebacks, gets its tag in the midst of words. The text without them. */
+static fr_sv joined(const struct fr_peel_ctx *ctx, fr_sv text, fr_sv tag)
+{
+    size_t at = fr_sv_find(text, tag), n = 0;
+    char *out = at != FR_NPOS && ctx->scratch != NULL ? fr_arena_alloc(ctx->scratch, text.n) : NULL;
+    if (out == NULL) {
+        return text;
+    }
+    for (; at != FR_NPOS; at = fr_sv_find(text, tag)) {
+        memcpy(out + n, text.p, at);
+        n += at;
+        text = fr_sv_skip(text, at + tag.n);
+    }
+    memcpy(out + n, text.p, text.n);
+    return (fr_sv){out, n + text.n};
+}
+
 static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 {
-    fr_sv at = rec->text;
+    fr_sv at = rec->text, tag;
     struct fr_when when;
     int32_t job = -1, rank = -1;
     if (fr_is_upper(at.p[0])) { /* --timestamp-output: "Tue Nov 25 12:34:56 2025[1,0]<stdout>:" */
@@ -34,6 +52,7 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     } else if (!fr_lex_char(&at, '[')) {
         return false;
     }
+    tag.p = at.p - 1;
     if (!fr_lex_index(&at, &job)) {
         return false;
     }
@@ -53,7 +72,8 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     if (rec->who.rank < 0) {
         rec->who.rank = rank; /* of MPI_COMM_WORLD */
     }
-    rec->text = at;
+    tag.n = (size_t)(at.p - tag.p);
+    rec->text = joined(ctx, at, tag);
     return true;
 }
 
@@ -146,6 +166,7 @@ static const char *const literals[] = {"noticed that process rank ", "Process na
 static const struct fr_format_sample samples[] = {
     {"[1,3]<stderr>:Traceback (most recent call last):",
      "task=3 rank=3 text=\"Traceback (most recent call last):\""},
+    {"[1,3]<stderr>:KeyError[1,3]<stderr>:: 'lr'[1,3]<stderr>:", "task=3 rank=3 text=\"KeyError: 'lr'\""},
     {"[5]<stderr>:Killed", "task=5 text=Killed"},
     {"Tue Nov 25 12:34:56 2025[1,0]<stdout>:hello", "task=0 text=hello outer=2025-11-25T12:34:56"},
     {"[12-16 14:27:10] Exit code: -9", "fact=exit exitcode=-9"},

@@ -7,16 +7,25 @@
 #include "base/err.h"
 #include "format/lex.h"
 
+/* Who speaks in a traceback: whoever is named in its header, or in the logger's line above a header that names nobody. */
+static const struct fr_who *speaker(const struct fr_record *header)
+{
+    const struct fr_who *w = &header->who;
+    bool nobody = w->rank < 0 && w->local_rank < 0 && w->task < 0 && w->pid < 0 && w->node.n == 0 && w->role.n == 0;
+    return nobody && header->teller != NULL ? &header->teller->who : w;
+}
+
 void fr_trace_build_begin(struct fr_trace_build *b, const struct fr_record *header, uint8_t kind)
 {
     *b = (struct fr_trace_build){.arena = FR_ARENA_INIT(FR_TRACE_BYTES),
                                  .kind = kind,
                                  .n_links = 1,
                                  .hash = 14695981039346656037u};
-    b->who = header->who;
-    b->who.node = fr_arena_dup(&b->arena, header->who.node);
-    b->who.role = fr_arena_dup(&b->arena, header->who.role);
-    b->when = header->when;
+    const struct fr_who *who = speaker(header);
+    b->who = *who;
+    b->who.node = fr_arena_dup(&b->arena, who->node);
+    b->who.role = fr_arena_dup(&b->arena, who->role);
+    b->when = header->when.basis == FR_TIME_BASIS_NONE && who != &header->who ? header->teller->when : header->when;
     b->outer = header->outer;
     b->mild = header->above == FR_LEVEL_WARN;
     b->offset = b->exc_offset = header->offset;

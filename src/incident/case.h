@@ -32,6 +32,7 @@ struct fr_obs {
     bool fatal;          /* it ended a process: the exception line of a traceback nobody caught */
     bool cut;            /* a traceback that ends before its exception */
     bool recovered;      /* the same writer went on training afterwards */
+    bool waits;          /* it says calmly that it waits, and nothing came after it */
     int64_t began;       /* corrected ns, FR_TIME_NONE unknown */
     int64_t slack;       /* +- ns */
 };

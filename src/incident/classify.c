@@ -14,6 +14,23 @@ static const char *const peer_errors[] = {"DistNetworkError", "DistStoreError", 
     "BrokenPipeError", "ConnectionRefusedError", "ConnectionAbortedError", "RendezvousConnectionError", "RendezvousClosedError",
     "RendezvousTimeoutError", "EOFError", NULL};
 
+static bool is_one_of(fr_sv name, const char *const *list)
+{
+    for (; *list != NULL; list++) {
+        if (fr_sv_eq(name, fr_sv_z(*list))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The exception announces another process's end. CalledProcessError does when the command was a program in Python, as launchers start;
+ * of a converter or a shell it is the caller's own failure. */
+static bool is_wrapper(const struct fr_obs *o, fr_sv exception)
+{
+    return is_one_of(exception, wrappers) && (o->e->fact == FR_FACT_EXIT || !fr_sv_eq(exception, FR_SV("CalledProcessError")));
+}
+
 static const struct { const char *exception, *failure; } by_exception[] = {
     {"AssertionError", "assertion-failed"}, {"ZeroDivisionError", "zero-division"}, {"MemoryError", "host-memory-error"},
     {"FileNotFoundError", "file-not-found"}, {"PermissionError", "permission-denied"},
@@ -28,16 +45,6 @@ static fr_sv last_part(fr_sv dotted)
         }
     }
     return dotted;
-}
-
-static bool is_one_of(fr_sv name, const char *const *list)
-{
-    for (; *list != NULL; list++) {
-        if (fr_sv_eq(name, fr_sv_z(*list))) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* gRPC statuses of XLA that report somebody else's end. */
@@ -115,7 +122,7 @@ static void by_trace(const struct fr_case *c, struct fr_obs *o)
         return;
     }
     bool interrupted = fr_sv_starts(origin ? t->origin_message : t->message, FR_SV("KeyboardInterrupt")); /* inside of an extension */
-    if (is_one_of(name, wrappers) || interrupted) {
+    if (is_wrapper(o, name) || interrupted) {
         o->meaning = FR_MEANS_TEARDOWN;
         return;
     }
@@ -274,7 +281,7 @@ static void classify(const struct fr_case *c, struct fr_obs *o)
         by_signal(c, o);
     }
     bool closes = e->trace != NULL && (e->line == e->trace->last_line || e->line == e->trace->origin_line);
-    if (closes && e->line == e->trace->last_line && is_one_of(last_part(e->trace->exception), wrappers)) {
+    if (closes && e->line == e->trace->last_line && is_wrapper(o, last_part(e->trace->exception))) {
         o->meaning = o->meaning == FR_MEANS_CAUSE && o->signal >= 0 ? FR_MEANS_CAUSE : FR_MEANS_TEARDOWN;
         closes = false;
     } else if (closes && (o->meaning == FR_MEANS_NOTHING || o->failure < 0)) {
@@ -305,6 +312,27 @@ static void headers(struct fr_case *c)
     }
 }
 
+/* Waiting for the others at the start is how every run begins, and how one ends whose others never come: then it is its log's last
+ * word, and nothing else was said. */
+static void waits(struct fr_case *c)
+{
+    int32_t barrier = fr_case_class(c, "store-based-barrier-timeout");
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        if (c->obs.v[i].failure != barrier && c->obs.v[i].meaning != FR_MEANS_NOTHING) {
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        struct fr_obs *o = &c->obs.v[i];
+        const struct fr_source_evidence *s = c->set->sources.v[o->src];
+        bool last = fr_sv_has(s->last_text, FR_SV("Waiting in store based barrier")) && s->metric_tail[0] == 0;
+        if (o->failure == barrier && barrier >= 0 && o->meaning == FR_MEANS_NOTHING && last && o->e->count > 1) {
+            o->meaning = FR_MEANS_SYMPTOM;
+            o->waits = true;
+        }
+    }
+}
+
 void fr_case_classify(struct fr_case *c)
 {
     c->src_exits = FR_NEW_N(&c->arena, uint64_t, c->set->sources.n + 1);
@@ -330,4 +358,5 @@ void fr_case_classify(struct fr_case *c)
         classify(c, &c->obs.v[i]);
     }
     headers(c);
+    waits(c);
 }

@@ -187,6 +187,18 @@ static bool named_by_launcher(const struct fr_case *c, const struct fr_cand *k)
     return false;
 }
 
+/* Processes that nobody can name died of another's end: then not all failed alike. */
+static bool unnamed_victims(const struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        if (o->e->fact == FR_FACT_PEER_LOST && o->fatal && o->subject < 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void set_scope(const struct fr_case *c, struct fr_cand *k)
 {
     const struct fr_failure *f = fr_cand_class(c, k);
@@ -196,6 +208,7 @@ static void set_scope(const struct fr_case *c, struct fr_cand *k)
     bool everywhere = told && k->ranks.n > 1 && k->ranks.n >= able;
     /* as many unnamed sightings as ranks, or as many unnamed deaths: a GPU assertion prints once per thread */
     bool counted = told && k->ranks.n == 0 && world > 1 && (k->n_unknown == world || unnamed_deaths(c, k) >= world);
+    bool alike = f->scope == FR_SCOPE_ALL_RANKS && !unnamed_victims(c);
     bool one_said = told && k->fatal && k->ranks.n == 1 && k->n_unknown == 0; /* its own traceback, not the launcher's word */
     bool one_host = k->ground == FR_GROUND_SYMPTOM && k->node.n != 0 && strcmp(f->id, "torchrun-sigterm-cascade") == 0;
     bool one_missing = (k->ground == FR_GROUND_SILENCE || k->ground == FR_GROUND_ACCUSED) && k->ranks.n == 1;
@@ -205,9 +218,9 @@ static void set_scope(const struct fr_case *c, struct fr_cand *k)
         k->scope = world > 1 ? FR_SCOPE_ALL_RANKS : FR_SCOPE_UNKNOWN;
     } else if (everywhere || counted) {
         k->scope = FR_SCOPE_ALL_RANKS;
-    } else if (f->scope == FR_SCOPE_ALL_RANKS && k->ranks.n != 1) {
+    } else if (alike && k->ranks.n != 1) {
         k->scope = FR_SCOPE_ALL_RANKS;
-    } else if (f->scope == FR_SCOPE_ALL_RANKS && c->ranks.n <= 1 && c->world != 1 && !named_by_launcher(c, k)) {
+    } else if (alike && c->ranks.n <= 1 && c->world != 1 && !named_by_launcher(c, k)) {
         k->scope = FR_SCOPE_ALL_RANKS; /* one rank's log of what hits all alike */
     } else if (f->scope == FR_SCOPE_ALL_RANKS && told && others_cut_off(c, k)) {
         k->scope = FR_SCOPE_ALL_RANKS;

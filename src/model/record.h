@@ -46,7 +46,8 @@ struct fr_record {
     struct fr_when when;  /* the innermost time: the program's own clock */
     struct fr_when outer; /* the collector's time (docker, CRI, journald, syslog), when there is one */
     uint8_t level;        /* enum fr_level */
-    uint8_t above;        /* of a traceback's header: the level of the logger's line right above it */
+    uint8_t above;        /* of a traceback's bare header: the level of the logger's line right above it */
+    const struct fr_record *teller; /* ... and that line, where it tells of the exception; NULL: it does not */
     bool is_kernel;       /* dmesg or a "kernel:" tag */
     bool has_traceback_margin; /* the text kept leading spaces that matter (trace lines) */
     bool repeated;        /* "[repeated 7x across cluster]" */

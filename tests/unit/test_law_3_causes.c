@@ -161,6 +161,12 @@ T_TEST(the_launcher_names_the_one_that_ended)
     LOGS_CASES(rows);
 }
 
+#define HOST_RANK(rank, level, text) "2026-03-09 10:05:00,302\tgn11:" rank "\tlm.train:143\t" level "\t" text "\n"
+#define CAME(rank) HOST_RANK(rank, "INFO", "Rank " rank ": Completed store-based barrier for key:store_based_barrier_key:1 with 3 nodes.")
+#define TB "Traceback (most recent call last):\n  File \"/srv/fit.py\", line 9, in fit\n    loss.backward()\n"
+#define GONE "RuntimeError: [../gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.2.0.5]:14727\n"
+#define JOINING "INFO:torch.distributed.distributed_c10d:Waiting in store based barrier to initialize process group for rank: 0, key: store_based_barrier_key:1 (world_size=8, worker_count=1, timeout=0:30:00)\n"
+
 T_TEST(who_said_why_and_who_waited)
 {
     static const struct logs_case rows[] = {
@@ -181,6 +187,27 @@ T_TEST(who_said_why_and_who_waited)
                    {"gn12.log", I_AM("1", "2", "901", "gn12") STEPS "W0309 10:05:00.118000 771 torch/distributed/elastic/agent/server/api.py:719] Received Signals.SIGTERM "
                     "death signal, shutting down workers\n" STOP("901")}},
          .want = {"torchrun-sigterm-cascade *"}},
+        {.name = "a traceback below the line of a logger that tells of it, among others' of the same console",
+         .files = {{"console.log", CAME("0") CAME("1") CAME("2") HOST_RANK("1", "CRITICAL", "Uncaught IndexError") TB "IndexError: index out of range in self\n"
+                    HOST_RANK("0", "CRITICAL", "Uncaught RuntimeError") TB GONE HOST_RANK("2", "CRITICAL", "Uncaught RuntimeError") TB GONE}},
+         .want = {"tokenizer-vocab-embedding-mismatch rank 1"}},
+        {.name = "what hits all ranks alike, while unnamed others print that a peer is gone",
+         .files = {{"console.log", TB "IndexError: index out of range in self\n" TB GONE TB GONE}},
+         .want = {"tokenizer-vocab-embedding-mismatch unknown"}},
+        {.name = "Open MPI tags the pieces of a line",
+         .files = {{"console.log", "[1,2]<stderr>:Traceback (most recent call last):\n[1,2]<stderr>:  File \"/srv/fit.py\", line 9, in load\n"
+                    "[1,2]<stderr>:    return table[key]\n[1,2]<stderr>:    [1,2]<stderr>:    [1,2]<stderr>:^^^^^[1,2]<stderr>:\n"
+                    "[1,2]<stderr>:KeyError[1,2]<stderr>:: 'lr'[1,2]<stderr>:\n"}},
+         .want = {"python-exception rank 2"}},
+        {.name = "a converter that a rank started is its own failure, a program of a launcher is not",
+         .files = {{"console.log", "[rank2]: Traceback (most recent call last):\n[rank2]:   File \"/srv/fit.py\", line 9, in load\n[rank2]:     subprocess.run(x)\n"
+                    "[rank2]: subprocess.CalledProcessError: Command '['convert', 'a.png']' returned non-zero exit status 4.\n"}},
+         .want = {"python-exception rank 2"}},
+        {.name = "waiting for the others at the start, as the last word",
+         .files = {{"a.log", JOINING JOINING JOINING}}, .want = {"store-based-barrier-timeout *"}},
+        {.name = "waiting for the others at the start, and then they came",
+         .files = {{"a.log", JOINING JOINING "INFO:torch.distributed.distributed_c10d:Rank 0: Completed store-based barrier for key:store_based_barrier_key:1 with 8 nodes.\n"}},
+         .want = {"healthy"}},
     };
     LOGS_CASES(rows);
 }
