@@ -24,6 +24,10 @@ void fr_config_init(struct fr_config *c)
                                         .eps = NAN,
                                         .softcap = NAN,
                                         .final_softcap = NAN,
+#define FR_X(field_, ...) .field_ = NAN,
+                                        FR_MODEL_NUMBERS(FR_X)
+#undef FR_X
+                                        .router_logits = -1,
                                         .tied = -1};
 }
 
@@ -52,7 +56,10 @@ static const json_t *first(const json_t *o, const char *const *keys)
 
 static int64_t whole(const json_t *v)
 {
-    return json_is_integer(v) && json_integer_value(v) >= 0 ? (int64_t)json_integer_value(v) : -1;
+    const double d = json_is_real(v) ? json_real_value(v) : -1; /* 4e3 is a number like 4000 */
+    return json_is_integer(v) && json_integer_value(v) >= 0 ? (int64_t)json_integer_value(v)
+           : d >= 0 && d < 0x1p53 && d == floor(d)          ? (int64_t)d
+                                                            : -1;
 }
 
 static double real(const json_t *v)
@@ -64,6 +71,32 @@ static double real(const json_t *v)
     const char *z = json_string_value(v); /* Hugging Face writes 1e-08 as a number, users "1e-8" */
     const double d = z != NULL ? strtod(z, &end) : NAN;
     return z != NULL && end != z && *end == '\0' ? d : NAN;
+}
+
+/* A value by a path of keys and array indices, "optimizer.params.betas.0". */
+static const json_t *follow(const json_t *o, fr_sv path)
+{
+    for (fr_sv one; path.n > 0 && o != NULL;) {
+        char key[64];
+        uint64_t i;
+        fr_sv_cut(path, '.', &one, &path);
+        memcpy(key, one.p, one.n < sizeof key ? one.n : sizeof key - 1);
+        key[one.n < sizeof key ? one.n : sizeof key - 1] = '\0';
+        o = json_is_array(o) && fr_sv_take_u64(&one, &i) ? json_array_get(o, (size_t)i)
+                                                         : json_object_get(o, key);
+    }
+    return o;
+}
+
+/* The first of the paths (separated by blanks) that leads to a number. */
+static double number(const json_t *o, const char *paths)
+{
+    double d = NAN;
+    for (fr_sv rest = fr_sv_z(paths), one; isnan(d) && rest.n > 0;) {
+        fr_sv_cut(rest, ' ', &one, &rest);
+        d = real(follow(o, one));
+    }
+    return d;
 }
 
 static int truth(const json_t *v)
@@ -91,15 +124,23 @@ static void read_model(const json_t *root, struct fr_model_config *m, fr_sv path
     const json_t *dtype = first(o, KEYS("dtype", "torch_dtype"));
     dtype = dtype != NULL ? dtype : first(root, KEYS("dtype", "torch_dtype"));
     m->path = path;
+#define FR_X(field, keys)                                                                          \
+    m->field = number(o, keys);                                                                    \
+    m->field = isnan(m->field) ? number(root, keys) : m->field;
+    FR_MODEL_NUMBERS(FR_X)
+#undef FR_X
+    m->dtype_word = text(dtype, arena);
+    m->attention = text(first(root, KEYS("_attn_implementation", "attn_implementation")), arena);
+    m->router_logits = truth(first(o, KEYS("output_router_logits")));
     m->model_type = text(first(o, KEYS("model_type")), arena);
     m->dtype =
         json_is_string(dtype)
             ? (uint8_t)fr_dtype_of((fr_sv){json_string_value(dtype), json_string_length(dtype)})
             : FR_DTYPE_UNKNOWN;
-    m->hidden = whole(first(o, KEYS("hidden_size", "n_embd", "d_model")));
+    m->hidden = whole(first(o, KEYS("hidden_size", "n_embd", "d_model", "dim")));
     m->intermediate = whole(first(o, KEYS("intermediate_size", "n_inner", "ffn_dim", "d_ff")));
     m->layers = whole(first(o, KEYS("num_hidden_layers", "n_layer", "num_layers")));
-    m->heads = whole(first(o, KEYS("num_attention_heads", "n_head", "num_heads")));
+    m->heads = whole(first(o, KEYS("num_attention_heads", "n_head", "num_heads", "n_heads")));
     m->kv_heads = whole(first(o, KEYS("num_key_value_heads")));
     m->head_dim = whole(first(o, KEYS("head_dim", "d_kv")));
     m->vocab = whole(first(o, KEYS("vocab_size")));
@@ -122,15 +163,14 @@ static struct fr_settings *new_settings(struct fr_config *c, uint8_t kind, fr_sv
                                   .kind = kind,
                                   .fp16 = -1,
                                   .bf16 = -1,
-                                  .loss_scale = NAN,
-                                  .initial_scale = NAN,
-                                  .min_scale = NAN,
-                                  .scale_window = NAN,
-                                  .hysteresis = NAN,
-                                  .adam_eps = NAN,
-                                  .clip = NAN,
+#define FR_X(field_, ...) .field_ = NAN,
+                                  FR_SETTINGS_NUMBERS(FR_X)
+#undef FR_X
                                   .softmax_fp32 = -1,
-                                  .reduce_fp32 = -1};
+                                  .reduce_fp32 = -1,
+                                  .expert_bias = -1,
+                                  .narrow_master = -1,
+                                  .narrow_adam = -1};
     }
     return s;
 }
@@ -139,25 +179,26 @@ static void read_deepspeed(const json_t *root, struct fr_settings *s)
 {
     const json_t *half = json_object_get(root, "fp16"),
                  *brain = first(root, KEYS("bf16", "bfloat16"));
-    const json_t *optimizer = json_object_get(json_object_get(root, "optimizer"), "params");
     const double power = real(json_object_get(half, "initial_scale_power"));
     s->fp16 = json_is_object(half) ? truth(json_object_get(half, "enabled")) : -1;
     s->bf16 = json_is_object(brain) ? truth(json_object_get(brain, "enabled")) : -1;
-    s->loss_scale = real(json_object_get(half, "loss_scale"));
+#define FR_X(field, deepspeed, hf, megatron) s->field = number(root, deepspeed);
+    FR_SETTINGS_NUMBERS(FR_X)
+#undef FR_X
     s->initial_scale = isnan(power) ? NAN : exp2(power);
-    s->min_scale = real(json_object_get(half, "min_loss_scale"));
-    s->scale_window = real(json_object_get(half, "loss_scale_window"));
-    s->hysteresis = real(json_object_get(half, "hysteresis"));
-    s->adam_eps = real(json_object_get(optimizer, "eps"));
-    s->clip = real(json_object_get(root, "gradient_clipping"));
+    const int narrow = truth(json_object_get(half, "fp16_master_weights_and_grads")),
+              brain_narrow = truth(json_object_get(brain, "bf16_master_weights_and_grads"));
+    s->narrow_master = narrow == 1 || brain_narrow == 1 ? 1 : narrow;
+    s->narrow_adam = truth(json_object_get(brain, "bf16_optimizer_states"));
 }
 
 static void read_hf(const json_t *root, struct fr_settings *s)
 {
     s->fp16 = truth(json_object_get(root, "fp16"));
     s->bf16 = truth(json_object_get(root, "bf16"));
-    s->adam_eps = real(json_object_get(root, "adam_epsilon"));
-    s->clip = real(json_object_get(root, "max_grad_norm"));
+#define FR_X(field, deepspeed, hf, megatron) s->field = number(root, hf);
+    FR_SETTINGS_NUMBERS(FR_X)
+#undef FR_X
 }
 
 /* The number after an option of an argument line; NAN when it is not there. */
@@ -190,26 +231,44 @@ static bool says(fr_sv line, const char *option)
     return false;
 }
 
-static void read_megatron(fr_sv line, struct fr_settings *s)
+/* The word after an option, without quotes. */
+static fr_sv word_after(fr_sv line, const char *option, struct fr_arena *arena)
+{
+    const fr_sv word = fr_sv_z(option);
+    for (size_t i; (i = fr_sv_find(line, word)) != FR_NPOS; line = fr_sv_skip(line, i + word.n)) {
+        fr_sv rest = fr_sv_skip(line, i + word.n);
+        if (rest.n > 0 && strchr(" =\n\t", rest.p[0]) != NULL) {
+            size_t n = 0;
+            rest = fr_sv_trim(fr_sv_skip(rest, 1));
+            while (n < rest.n && rest.p[n] != '\0' && strchr(" \t\r\n\\\"'", rest.p[n]) == NULL) {
+                n++;
+            }
+            return fr_arena_dup(arena, fr_sv_head(rest, n));
+        }
+    }
+    return FR_SV_NONE;
+}
+
+static void read_megatron(fr_sv line, struct fr_settings *s, struct fr_arena *arena)
 {
     s->fp16 = says(line, "--fp16");
     s->bf16 = says(line, "--bf16");
-    s->loss_scale = after(line, "--loss-scale");
-    s->initial_scale = after(line, "--initial-loss-scale");
-    s->min_scale = after(line, "--min-loss-scale");
-    s->scale_window = after(line, "--loss-scale-window");
-    s->hysteresis = after(line, "--hysteresis");
-    s->adam_eps = after(line, "--adam-eps");
-    s->clip = after(line, "--clip-grad");
+#define FR_X(field, deepspeed, hf, megatron) s->field = megatron[0] ? after(line, megatron) : NAN;
+    FR_SETTINGS_NUMBERS(FR_X)
+#undef FR_X
+#define FR_X(field, option) s->field = word_after(line, option, arena);
+    FR_SETTINGS_WORDS(FR_X)
+#undef FR_X
     s->softmax_fp32 = says(line, "--attention-softmax-in-fp32");
+    s->expert_bias = says(line, "--moe-router-enable-expert-bias");
     s->reduce_fp32 = says(line, "--accumulate-allreduce-grads-in-fp32");
 }
 
 static int read_json(struct fr_config *c, const json_t *root, fr_sv path, struct fr_arena *arena)
 {
     struct fr_settings *s;
-    if (first(root, KEYS("model_type", "architectures", "hidden_size", "n_embd", "text_config")) !=
-        NULL) {
+    if (first(root, KEYS("model_type", "architectures", "hidden_size", "n_embd", "text_config",
+                         "torch_dtype", "vocab_size")) != NULL) {
         read_model(root, &c->model, path, arena);
         return 0;
     }
@@ -232,24 +291,37 @@ static int read_json(struct fr_config *c, const json_t *root, fr_sv path, struct
     return -1;
 }
 
-static int read_text(struct fr_config *c, fr_sv data, fr_sv path, struct fr_arena *arena)
+static int neither(struct fr_err *err, fr_sv path)
+{
+    return fr_err_set(err, FR_SYNTAX,
+                      "'%.160s' is neither a model's config.json nor DeepSpeed, "
+                      "TrainingArguments or Megatron settings",
+                      path.p);
+}
+
+static int read_text(struct fr_config *c, fr_sv data, fr_sv path, struct fr_arena *arena,
+                     struct fr_err *err)
 {
     json_error_t where;
     json_set_alloc_funcs(fr_malloc, fr_free);
-    json_t *root = json_loadb(data.p, data.n, 0, &where);
+    json_t *root = json_loadb(data.p, data.n, JSON_REJECT_DUPLICATES, &where);
     if (root != NULL) {
         const int rc = json_is_object(root) ? read_json(c, root, path, arena) : -1;
         json_decref(root);
-        return rc;
+        return rc == 0 ? 0 : neither(err, path);
     }
-    if (fr_sv_has(data, FR_SV("--")) && !fr_sv_starts(fr_sv_trim(data), FR_SV("{"))) {
+    if (fr_sv_starts(fr_sv_trim(data), FR_SV("{"))) {
+        return fr_err_set(err, FR_SYNTAX, "'%.120s' is no valid JSON, line %d: %.90s", path.p,
+                          where.line, where.text);
+    }
+    if (fr_sv_has(data, FR_SV("--"))) {
         struct fr_settings *s = new_settings(c, FR_SETTINGS_MEGATRON, path);
         if (s != NULL) {
-            read_megatron(data, s);
+            read_megatron(data, s, arena);
         }
         return 0;
     }
-    return -1;
+    return neither(err, path);
 }
 
 int fr_config_read(struct fr_config *c, const char *path, struct fr_arena *arena,
@@ -269,11 +341,8 @@ int fr_config_read(struct fr_config *c, const char *path, struct fr_arena *arena
                  : fr_err_set(err, FR_NOMEM, "out of memory");
     } else if ((rc = fr_blob_read(&b, 0, data, (size_t)b.size, &why)) != 0) {
         rc = fr_err_set(err, -rc, "'%.160s' %s", path, why.msg);
-    } else if (read_text(c, (fr_sv){data, (size_t)b.size}, kept, arena) != 0) {
-        rc = fr_err_set(err, FR_SYNTAX,
-                        "'%.160s' is neither a model's config.json nor DeepSpeed, "
-                        "TrainingArguments or Megatron settings",
-                        path);
+    } else {
+        rc = read_text(c, (fr_sv){data, (size_t)b.size}, kept, arena, err);
     }
     fr_free(data);
     fr_blob_release(&b);
