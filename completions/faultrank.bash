@@ -91,8 +91,9 @@ _faultrank()
         --padding) COMPREPLY=(); return ;;
         --dtype) COMPREPLY=(); return ;;
         --policy) COMPREPLY=(); return ;;
+        --set) COMPREPLY=(); return ;;
         esac
-        options='--config --hidden --eps --seq --scale --heads --vocab --padding --dtype --policy --json --no-color --help'
+        options='--config --hidden --eps --seq --scale --heads --vocab --padding --dtype --policy --set --facts --json --no-color --help'
         others=$(faultrank list --ids 2>/dev/null)
         ;;
     completion)

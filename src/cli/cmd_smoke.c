@@ -8,15 +8,20 @@
 
 #include <math.h>
 
-#define FR_X(field, option, value, min, max, whole, names, help)                                   \
+#define FR_X(field, option, value, min, max, whole, help)                                          \
     {0, option, FR_ARG_WORD, "N", NULL, help, false},
 static const struct fr_option options[] = {
-    {'c', "config", FR_ARG_FILE, "FILE", NULL,
-     "take sizes, dtype and model type from a config.json", false},
+    {'c', "config", FR_ARG_FILE, "FILE,...", NULL,
+     "take sizes and settings from config.json, DeepSpeed or TrainingArguments JSON, Megatron "
+     "arguments",
+     false},
     FR_SMOKE_SIZES(FR_X){0, "dtype", FR_ARG_WORD, "TYPE", NULL,
                          "fp16, bf16 or fp32: of weights and activations", false},
     {0, "policy", FR_ARG_WORD, "NAME", NULL,
      "how your code computes it; else as the model type is known to", false},
+    {0, "set", FR_ARG_WORD, "NAME=X,...", NULL, "facts that no file says: --facts lists them",
+     false},
+    {0, "facts", FR_ARG_NONE, NULL, NULL, "list the facts that --set can say", false},
     {0, "json", FR_ARG_NONE, NULL, NULL, "write JSON (schema/repro.schema.json) instead of text",
      false},
     {0, "no-color", FR_ARG_NONE, NULL, NULL, "no colours", false},
@@ -56,17 +61,50 @@ static int take_policy(const struct fr_repro *p, const char *word, struct fr_smo
                    all.p != NULL ? all.p : "nothing here", word);
 }
 
-/* The file first, then the options, which override it. */
+/* "a=1,b=2" */
+static int take_set(const char *set, struct fr_smoke *s, struct fr_err *err)
+{
+    for (fr_sv rest = fr_sv_z(set), one, name, text; rest.n > 0;) {
+        double v = 0;
+        fr_sv_cut(rest, ',', &one, &rest);
+        if (!fr_sv_cut(one, '=', &name, &text)) {
+            return fr_err_set(err, FR_ARG, "--set takes NAME=X, not '%.*s'",
+                              (int)(one.n < 60 ? one.n : 60), one.p);
+        }
+        fr_sv left = text;
+        if (!fr_sv_take_double(&left, &v) || left.n != 0 || !isfinite(v)) {
+            return fr_err_set(err, FR_ARG, "--set %.*s is not followed by a number",
+                              (int)(name.n < 40 ? name.n : 40), name.p);
+        }
+        const int rc = fr_smoke_set(s, name, v, err);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static int list_facts(void)
+{
+    FR_AUTO(fr_buf) out = FR_BUF_INIT(0);
+#define FR_X(field, name, min, max, whole, help)                                                   \
+    fr_buf_printf(&out, "%-14s %s (%g to %g)\n", name, help, (double)(min), (double)(max));
+    FR_SMOKE_FACTS(FR_X)
+#undef FR_X
+    return fr_print(&out);
+}
+
+/* The files first, then the options, which override it. */
 static int take(const struct fr_command *c, const struct fr_args *a, const struct fr_repro *p,
                 struct fr_smoke *s)
 {
     static const char *const names[] = {
-#define FR_X(field, option, value, min, max, whole, names_, help) option,
+#define FR_X(field, option, ...) option,
         FR_SMOKE_SIZES(FR_X)
 #undef FR_X
     };
     const char *config = fr_args_get(c, a, "config"), *dtype = fr_args_get(c, a, "dtype"),
-               *policy = fr_args_get(c, a, "policy");
+               *policy = fr_args_get(c, a, "policy"), *set = fr_args_get(c, a, "set");
     struct fr_err err = {0};
     fr_smoke_defaults(s);
     if (config != NULL && fr_model_config(config, s, &err) != 0) {
@@ -90,6 +128,9 @@ static int take(const struct fr_command *c, const struct fr_args *a, const struc
         return fr_fail(FR_EXIT_USAGE, "'--dtype %s' is unknown; it is one of fp16, bf16, fp32",
                        dtype);
     }
+    if (set != NULL && take_set(set, s, &err) != 0) {
+        return fr_fail_err(&err);
+    }
     return policy != NULL ? take_policy(p, policy, s) : 0;
 }
 
@@ -99,6 +140,9 @@ static int run(const struct fr_command *c, const struct fr_args *a)
     struct fr_smoke s;
     struct fr_result result;
     struct fr_err err = {0};
+    if (fr_args_get(c, a, "facts") != NULL) {
+        return list_facts();
+    }
     if (p == NULL || p->smoke == NULL) {
         return unknown(a->path[0]);
     }
@@ -121,7 +165,7 @@ static int run(const struct fr_command *c, const struct fr_args *a)
     } else {
         rc = fr_acts_json(&acts, &out, &err) == 0 ? fr_print(&out) : fr_fail_err(&err);
     }
-    rc = rc != 0 ? rc : fr_result_as_claimed(&result) ? 0 : 1;
+    rc = rc != 0 ? rc : fr_smoke_exit(&result);
     fr_result_release(&result);
     return rc;
 }
@@ -132,6 +176,8 @@ static const struct fr_example examples[] = {
     {"faultrank smoke rmsnorm-fp16-variance-overflow --hidden 8192 --scale 120", "By hand."},
     {"faultrank smoke attention-scores-fp16-overflow --hidden 4096 --heads 32 --policy fused",
      "With a fused attention."},
+    {"faultrank smoke adamw-eps-fp16 --policy fp32 --set adam-eps=1e-8,beta1=0.9,beta2=0.999",
+     "A setting that no file says."},
     {0},
 };
 
@@ -142,7 +188,10 @@ const struct fr_command fr_command_smoke = {
     .about = "Runs the prevention smoke test of a numerics page with the sizes of your own model: "
              "rows and scores as large as yours go "
              "through the arithmetic that your code is known, or said, to use.\n"
-             "Exits with 0 when every line passes, 1 when one fails.",
+             "A fact that no file and no option says is never guessed: its line is undecided and "
+             "names the option that says it.\n"
+             "Exits with 0 when every line passes, 1 when one fails, 2 when none fails but one is "
+             "undecided.",
     .options = options,
     .examples = examples,
     .operand_kind = FR_ARG_WORD,

@@ -85,6 +85,9 @@ static json_t *claim(const struct fr_claim *c)
     fr_tree_str(o, "says", fr_sv_z(c->says));
     fr_tree_str(o, "measured", c->measured);
     fr_tree_set(o, "held", json_boolean(c->held));
+    if (c->unknown) {
+        fr_tree_set(o, "unknown", json_true());
+    }
     return o;
 }
 
@@ -133,6 +136,9 @@ int fr_acts_json(const struct fr_acts *a, struct fr_buf *out, struct fr_err *err
     fr_tree_set(root, "as_claimed", json_boolean(fr_result_as_claimed(r)));
     fr_tree_int(root, "claims", r->claims);
     fr_tree_int(root, "held", r->held);
+    if (r->unknown > 0) {
+        fr_tree_int(root, "unknown", r->unknown);
+    }
     for (uint32_t i = 0, act = FR_ACT_COUNT_; i < r->n; i++) {
         if (items == NULL || r->item[i].act != act) {
             json_t *o = json_object();

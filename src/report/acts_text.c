@@ -195,7 +195,7 @@ static void claim(struct page *p, const struct fr_claim *c)
 {
     FR_AUTO(fr_buf) text = FR_BUF_INIT(0);
     fr_buf_addz(p->out, "  ");
-    paint(p, c->held ? GREEN : RED, c->held ? "[holds]" : "[FAILS]");
+    paint(p, c->held ? GREEN : RED, c->held ? "[holds]" : c->unknown ? "[  ?  ]" : "[FAILS]");
     fr_buf_printf(&text, "%s: %.*s", c->says, FR_SV_ARG(c->measured));
     fr_wrap(p->out, fr_buf_sv(&text), " ", "          ", p->width - 9);
 }
@@ -227,7 +227,10 @@ static void verdict(struct page *p, const struct fr_result *r, const char *what,
     const bool good = fr_result_as_claimed(r);
     fr_buf_addc(p->out, '\n');
     fr_buf_printf(p->out, "%u of %u hold: ", r->held, r->claims);
-    paint(p, good ? GREEN : RED, good ? what : not_what);
+    paint(p, good ? GREEN : RED,
+          good                   ? what
+          : fr_result_refuted(r) ? not_what
+                                 : "cannot tell, something is not said");
     fr_buf_addc(p->out, '\n');
 }
 

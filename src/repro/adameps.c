@@ -2,6 +2,7 @@
 /* adameps: Adam whose states, weights and eps live in half. A table of embeddings and a read-out;
  * each step sees some rows only. */
 #include "repro/lab.h"
+#include "repro/smoke.h"
 
 #include <math.h>
 
@@ -223,9 +224,95 @@ static int run(struct fr_lab *lab, struct fr_err *err)
     return 0;
 }
 
+/* ---- smoke test: the user's eps, betas and types ---- */
+
+static const char *const smoke_policies[] = {"fp16", "bf16", "fp32", NULL};
+static const char short_step[] =
+    "no gradient from 1 down to 1e-18 makes a step above ten learning rates";
+
+/* The first step of one weight, over the learning rate: about 1 when all is well. */
+static double first_step(const struct fr_smoke *s, uint32_t dtype, double g)
+{
+    const double kept = fr_lab_to(dtype, g);
+    const double m = fr_lab_to(dtype, (float)((1 - s->beta1) * kept)),
+                 v = fr_lab_to(dtype, (float)((1 - s->beta2) * kept * kept));
+    const double root =
+        fr_lab_to(dtype, fr_lab_to(dtype, sqrtf((float)v)) / sqrt(1 - s->beta2));
+    const double denominator = fr_lab_to(dtype, root + (float)s->adam_eps);
+    return (float)(m / denominator) / (1 - s->beta1);
+}
+
+static void steps(struct fr_lab *lab, uint32_t dtype)
+{
+    static const char *const heads[] = {"gradient", "first step / learning rate", NULL};
+    const struct fr_smoke *s = lab->smoke;
+    struct fr_result *r = lab->result;
+    double worst = 0, at = 0;
+    struct fr_table *t = fr_result_table(r, "first steps", heads);
+    for (int power = -1; power >= -8; power--) {
+        double g = 1;
+        for (int i = power; i < 0; i++) {
+            g /= 10;
+        }
+        fr_table_cell(t, "%.0e", g);
+        fr_table_cell(t, "%.3g", fabs(first_step(s, dtype, g)));
+    }
+    for (double g = 1; g > 0x1p-60; g *= 0.75) {
+        const double u = fabs(first_step(s, dtype, g));
+        const bool worse = fr_lab_to(dtype, g) != 0 && !(u <= worst) && !isnan(worst);
+        at = worse ? g : at;
+        worst = worse ? u : worst;
+    }
+    fr_result_claim(r, "step-is-short", worst <= 10,
+                    short_step, "the longest, for a gradient of %.3g, is %.4g", at, worst);
+    if (fr_smoke_said(s, "lr")) {
+        fr_result_say(r, "With the learning rate %g that is a change of %.4g.", s->lr,
+                      s->lr * worst);
+    }
+    if (fr_smoke_said(s, "grad")) {
+        const double u = fabs(first_step(s, dtype, s->grad));
+        fr_result_claim(r, "your-gradient", u <= 10,
+                        "nor does the gradient that was named", "%g makes one of %.4g", s->grad,
+                        u);
+    }
+}
+
+static int smoke(struct fr_lab *lab, struct fr_err *err)
+{
+    static const char says[] = "Adam's eps is not 0 in the type of the states";
+    static const uint32_t types[] = {FR_F16, FR_BF16, FR_F32};
+    const struct fr_smoke *s = lab->smoke;
+    struct fr_result *r = lab->result;
+    (void)err;
+    fr_smoke_inputs(lab, "adam-eps beta1 beta2 lr grad");
+    const uint32_t dtype = s->policy >= 0 ? types[s->policy] : s->states;
+    if (dtype == FR_DTYPE_UNKNOWN) {
+        fr_result_unknown(r, "eps-kept", says,
+                          "not said: the type of Adam's states; give --policy fp16, bf16 or fp32");
+        return 0;
+    }
+    fr_result_say(r, "Adam's states are in %s (%s).", fr_smoke_dtype(dtype),
+                  s->policy >= 0 ? "option" : s->from.states);
+    if (!fr_smoke_needs(lab, "eps-kept", says, "adam-eps")) {
+        return 0;
+    }
+    const double eps = fr_lab_to(dtype, s->adam_eps);
+    fr_result_claim(r, "eps-kept", eps > 0, says, "%g becomes %.4g", s->adam_eps, eps);
+    const double zero = 0 / eps;
+    fr_result_claim(r, "untouched-stay", !isnan(zero),
+                    "a weight that never had a gradient stays as it is", "0 / eps is %g", zero);
+    if (fr_smoke_needs(lab, "step-is-short",
+                       short_step, "beta1 beta2")) {
+        steps(lab, dtype);
+    }
+    return 0;
+}
+
 const struct fr_repro fr_repro_adameps = {
     .id = "adamw-eps-fp16",
     .summary = "Adam with states in fp16: eps is 0, the second moment is 0, the weights are NaN",
     .params = params,
     .run = run,
+    .smoke = smoke,
+    .smoke_policies = smoke_policies,
 };

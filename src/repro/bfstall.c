@@ -2,6 +2,7 @@
 /* bfstall: weights in bf16 whose updates are less than half a unit in the last place. A linear
  * model, signs of its gradient times the learning rate (Adam's steady step), a decaying rate. */
 #include "repro/lab.h"
+#include "repro/smoke.h"
 
 #include <math.h>
 
@@ -197,10 +198,90 @@ static int run(struct fr_lab *lab, struct fr_err *err)
     return 0;
 }
 
+/* ---- smoke test: the user's learning rate and weights ---- */
+
+static const char *const smoke_policies[] = {"pure", "masters", NULL};
+
+#define SAMPLE 4096
+
+/* Where the weights end that a step moves in both directions: units in the last place grow with
+ * powers of two. 0: it moves none. */
+static double end_of_moved(uint32_t dtype, double step)
+{
+    const double eps = fr_dtype_info(dtype)->eps;
+    double end = 0;
+    for (double w = 0x1p-100; w < 0x1p15; w *= 2) { /* the last two weights below 2 w */
+        bool moves = true;
+        for (int k = 1; k <= 2; k++) {
+            const double v = fr_lab_to(dtype, w * (2 - k * eps));
+            moves &= fr_lab_to(dtype, v + step) != v && fr_lab_to(dtype, v - step) != v;
+        }
+        end = moves ? 2 * w : end;
+    }
+    return end;
+}
+
+/* The share of weights, normal with the user's deviation, that a step leaves bit-identical. */
+static double still_share(struct fr_lab *lab, double *w, uint32_t dtype, double step)
+{
+    uint32_t still = 0;
+    lab->rng.state = 1;
+    fr_rng_fill(&lab->rng, w, SAMPLE, lab->smoke->weight, dtype);
+    for (int i = 0; i < SAMPLE; i++) {
+        still += fr_lab_to(dtype, w[i] + (i % 2 == 0 ? step : -step)) == w[i];
+    }
+    return (double)still / SAMPLE;
+}
+
+static void rate(struct fr_lab *lab, double *w, uint32_t dtype, double lr, const char *id,
+                 const char *says)
+{
+    const double still = still_share(lab, w, dtype, lr);
+    fr_result_claim(lab->result, id, still <= 0.1, says,
+                    "a step of %g leaves %.1f%% of them bit-identical; those below %.4g move",
+                    lr, 100 * still, end_of_moved(dtype, lr));
+}
+
+static int smoke(struct fr_lab *lab, struct fr_err *err)
+{
+    static const char says[] = "a step of the learning rate moves at least 90% of the weights";
+    const struct fr_smoke *s = lab->smoke;
+    struct fr_result *r = lab->result;
+    const int masters = s->policy >= 0 ? s->policy == 1 : s->masters;
+    double *w = fr_lab_vector(lab, SAMPLE);
+    if (!fr_lab_ok(lab)) {
+        return fr_lab_nomem(err);
+    }
+    fr_smoke_inputs(lab, "dtype lr min-lr weight");
+    if (!fr_smoke_needs(lab, "moves", says, "dtype")) {
+        return 0;
+    }
+    if (masters < 0 && s->dtype != FR_F32) {
+        fr_result_unknown(r, "moves", says,
+                          "not said: whether fp32 master weights are kept; give --policy masters "
+                          "or --policy pure");
+        return 0;
+    }
+    const uint32_t dtype = masters == 1 ? FR_F32 : s->dtype;
+    fr_result_say(r, "Updates are added to weights in %s%s.", fr_smoke_dtype(dtype),
+                  masters == 1 ? ", the masters" : "");
+    if (!fr_smoke_needs(lab, "moves", says, "lr weight")) {
+        return 0;
+    }
+    rate(lab, w, dtype, s->lr, "moves", says);
+    if (fr_smoke_said(s, "min-lr") && s->min_lr > 0) {
+        rate(lab, w, dtype, s->min_lr, "moves-at-the-end",
+             "so does a step of the schedule's lowest rate");
+    }
+    return 0;
+}
+
 const struct fr_repro fr_repro_bfstall = {
     .id = "bf16-update-rounding-stall",
     .summary =
         "updates below half a unit of bf16 are rounded away; masters, stochastic rounding, Kahan",
     .params = params,
     .run = run,
+    .smoke = smoke,
+    .smoke_policies = smoke_policies,
 };

@@ -2,6 +2,7 @@
 /* contrastive: CLIP in miniature: two linear encoders, normalised features, a learnt logit scale
  * exp(t), Adam. Without a clamp the scale runs away once the pairs are told apart. */
 #include "repro/lab.h"
+#include "repro/smoke.h"
 
 #include <math.h>
 
@@ -283,9 +284,67 @@ static int run(struct fr_lab *lab, struct fr_err *err)
     return 0;
 }
 
+/* ---- smoke test: the user's clamp, rate and batch ---- */
+
+/* What keeps the logit scale down: a clamp, or a run too short for Adam to raise it. */
+static double bound(struct fr_lab *lab)
+{
+    static const char says[] = "the logit scale cannot pass 100, or its clamp";
+    const struct fr_smoke *s = lab->smoke;
+    const bool clamped = s->policy == 1 || (s->policy < 0 && fr_smoke_said(s, "clamp"));
+    if (s->policy < 0 && !clamped) {
+        fr_result_unknown(lab->result, "bounded", says,
+                          "not said: whether the scale is clamped after each step (no file says "
+                          "it); give --policy none, or --set clamp=N");
+        return NAN;
+    }
+    if (!fr_smoke_needs(lab, "bounded", says, clamped ? "clamp" : "logit-scale lr steps")) {
+        return NAN;
+    }
+    if (clamped) {
+        fr_result_claim(lab->result, "bounded", true, says, "clamped at %g", s->clamp);
+        return s->clamp;
+    }
+    /* A step of Adam is about the learning rate, in the logarithm of the scale. */
+    const double t = fr_lab_log(s->logit_scale) + s->lr * s->steps,
+                 top = t < 700 ? fr_lab_exp(t) : INFINITY;
+    fr_result_claim(lab->result, "bounded", top <= 100, says,
+                    "from %g, %g steps of %g can take it to %.4g", s->logit_scale, s->steps, s->lr,
+                    top);
+    return top;
+}
+
+static int smoke(struct fr_lab *lab, struct fr_err *err)
+{
+    static const char fits[] = "a cosine of 1 times that scale is a number";
+    static const char apart[] =
+        "it is large enough to tell the pairs apart: a loss below a tenth of ln(pairs)";
+    const struct fr_smoke *s = lab->smoke;
+    (void)err;
+    fr_smoke_inputs(lab, "dtype clamp logit-scale lr steps pairs");
+    const double top = bound(lab);
+    if (isnan(top)) {
+        return 0;
+    }
+    if (fr_smoke_needs(lab, "logits-fit", fits, "dtype")) {
+        const double logit = fr_lab_to(s->dtype, (float)top);
+        fr_result_claim(lab->result, "logits-fit", isfinite(logit), fits, "%.4g in %s", logit,
+                        fr_smoke_dtype(s->dtype));
+    }
+    if (fr_smoke_needs(lab, "tells-apart", apart, "pairs")) {
+        const double loss = fr_lab_log(1 + (s->pairs - 1) * fr_lab_exp(top < 700 ? -top : -700));
+        const double all = fr_lab_log(s->pairs);
+        fr_result_claim(lab->result, "tells-apart", loss < 0.1 * all, apart,
+                        "pairs at a cosine of 1, the others at 0: %.4g of %.4g", loss, all);
+    }
+    return 0;
+}
+
 const struct fr_repro fr_repro_contrastive = {
     .id = "contrastive-temperature-collapse",
     .summary = "a contrastive run whose logit scale runs away, with and without the clamp",
     .params = params,
     .run = run,
+    .smoke = smoke,
+    .smoke_policies = policies,
 };

@@ -2,6 +2,7 @@
 /* explosion: a recurrent net whose step enlarges: gradients grow with every step they pass. Trained
  * with and without clipping. */
 #include "repro/lab.h"
+#include "repro/smoke.h"
 
 #include <math.h>
 
@@ -249,10 +250,89 @@ static int run(struct fr_lab *lab, struct fr_err *err)
     return 0;
 }
 
+/* ---- smoke test: the user's clipping ---- */
+
+#define SPIKE    100 /* times the usual norm */
+#define ELEMENTS 1024
+
+/* The norm that is left of a gradient, as torch.nn.utils.clip_grad_norm_ clips it. */
+static double clipped_norm(double *g, double clip)
+{
+    const double norm = (float)fr_lab_look(g, ELEMENTS).norm, by = clip / (norm + 1e-6);
+    for (int i = 0; by < 1 && i < ELEMENTS; i++) {
+        g[i] = (float)(g[i] * by);
+    }
+    return fr_lab_look(g, ELEMENTS).norm;
+}
+
+static void spike(struct fr_lab *lab, double *g)
+{
+    static const char says[] =
+        "a gradient of 100 times the usual norm is cut to at most ten times";
+    const struct fr_smoke *s = lab->smoke;
+    if (!fr_smoke_needs(lab, "spike-is-cut", says, "grad-norm")) {
+        return;
+    }
+    fr_rng_fill(&lab->rng, g, ELEMENTS, 1, FR_F64);
+    const double by = SPIKE * s->grad_norm / fr_lab_look(g, ELEMENTS).norm;
+    for (int i = 0; i < ELEMENTS; i++) {
+        g[i] = (float)(g[i] * by);
+    }
+    const double left = clipped_norm(g, s->clip);
+    fr_result_claim(lab->result, "spike-is-cut", left <= 10 * s->grad_norm, says,
+                    "%g of %g, usual is %g", left, SPIKE * s->grad_norm, s->grad_norm);
+}
+
+/* A gradient on its way back through the user's layers. */
+static void depth(struct fr_lab *lab)
+{
+    static const char says[] = "a gradient enlarged by every layer still fits";
+    const struct fr_smoke *s = lab->smoke;
+    if (!fr_smoke_said(s, "gain") ||
+        !fr_smoke_needs(lab, "depth-fits", says, "dtype layers grad-max")) {
+        return;
+    }
+    const double scale = s->dtype != FR_F16 || s->scaler == 0 ? 1
+                         : s->loss_scale > 0                  ? s->loss_scale
+                         : isnan(s->initial_scale)            ? 1
+                                                              : s->initial_scale;
+    double g = fr_lab_to(s->dtype, s->grad_max * scale);
+    double layer = 0;
+    for (; layer < s->layers && isfinite(g); layer++) {
+        g = fr_lab_to(s->dtype, g * s->gain);
+    }
+    fr_result_claim(lab->result, "depth-fits", isfinite(g), says,
+                    "%g at loss scale %g, enlarged by %g: %.4g in %s, %g layers down", s->grad_max,
+                    scale, s->gain, g, fr_smoke_dtype(s->dtype), layer);
+}
+
+static int smoke(struct fr_lab *lab, struct fr_err *err)
+{
+    static const char says[] = "gradients are clipped";
+    const struct fr_smoke *s = lab->smoke;
+    double *g = fr_lab_vector(lab, ELEMENTS);
+    if (!fr_lab_ok(lab)) {
+        return fr_lab_nomem(err);
+    }
+    fr_smoke_inputs(lab, "clip grad-norm dtype layers gain grad-max loss-scale initial-scale");
+    const bool off = s->policy == 0 || (fr_smoke_said(s, "clip") && s->clip == 0);
+    if (off) {
+        fr_result_claim(lab->result, "clipped", false, says, "never (%s)",
+                        s->policy == 0 ? "option" : s->from.clip);
+    } else if (fr_smoke_needs(lab, "clipped", says, "clip")) {
+        fr_result_claim(lab->result, "clipped", true, says, "at %g (%s)", s->clip, s->from.clip);
+        spike(lab, g);
+    }
+    depth(lab);
+    return 0;
+}
+
 const struct fr_repro fr_repro_explosion = {
     .id = "gradient-explosion",
     .summary =
         "a recurrent net that enlarges: the norm explodes first; clipping, and a smaller start",
     .params = params,
     .run = run,
+    .smoke = smoke,
+    .smoke_policies = policies,
 };

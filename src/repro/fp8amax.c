@@ -2,6 +2,7 @@
 /* fp8amax: delayed scaling of FP8 takes a tensor's scale from the maxima of earlier steps. A linear
  * layer is trained with inputs cast to e4m3; at one step the inputs grow. */
 #include "repro/lab.h"
+#include "repro/smoke.h"
 
 #include <math.h>
 
@@ -258,10 +259,131 @@ static int run(struct fr_lab *lab, struct fr_err *err)
     return 0;
 }
 
+/* ---- smoke test: the user's recipe ---- */
+
+static const char *const smoke_policies[] = {"off", "delayed", "current", "mxfp8", NULL};
+
+#define SPREAD 1024 /* elements: 32 blocks of MXFP8 */
+
+/* One cast of x, grown from what the history has seen. */
+static void smoke_cast(const struct fr_smoke *s, int how, uint32_t type, const double *x,
+                       double seen, double *q)
+{
+    const struct fr_dtype_info *d = fr_dtype_info(type);
+    if (how == FR_SMOKE_FP8_MX) {
+        float in[SPREAD], out[SPREAD];
+        uint8_t codes[SPREAD], scales[SPREAD / FR_MX_BLOCK];
+        for (int i = 0; i < SPREAD; i++) {
+            in[i] = (float)x[i];
+        }
+        (void)fr_mx_encode(type, in, SPREAD, codes, scales);
+        (void)fr_mx_decode(type, codes, scales, SPREAD, out);
+        for (int i = 0; i < SPREAD; i++) {
+            q[i] = out[i];
+        }
+        return;
+    }
+    double f = d->max / seen; /* Transformer Engine: max / amax / 2^margin */
+    for (int i = 0; how == FR_SMOKE_FP8_DELAYED && i < fabs(s->margin); i++) {
+        f = s->margin > 0 ? f / 2 : f * 2;
+    }
+    for (int i = 0; i < SPREAD; i++) {
+        q[i] = fr_round(type, x[i] * f, FR_OVERFLOW_SATURATE) / f;
+    }
+}
+
+struct casted {
+    double clipped, zeros; /* shares */
+};
+
+/* Clipped: further off than rounding takes an element, 1/16 of it in e4m3 and 1/8 in e5m2, or than
+ * OCP MX lets the largest of a block be, 1/8. */
+static struct casted look_cast(const double *x, const double *q, double most, double rounding)
+{
+    struct casted c = {0};
+    for (int i = 0; i < SPREAD; i++) {
+        const double v = fabs(x[i]);
+        c.clipped += v > 0.1 * most && fabs(q[i]) < (1 - rounding) * v ? 1.0 / SPREAD : 0;
+        c.zeros += q[i] == 0 && x[i] != 0 ? 1.0 / SPREAD : 0;
+    }
+    return c;
+}
+
+/* A tensor that grows for one step, and the step after it. */
+static void jump(struct fr_lab *lab, int how, uint32_t type, double *x, double *q, bool gradients)
+{
+    const struct fr_smoke *s = lab->smoke;
+    lab->rng.state = 1;
+    for (int i = 0; i < SPREAD; i++) { /* as activations are, over three decades */
+        x[i] = fr_rng_normal(&lab->rng) * (i % 4 == 0 ? 0.01 : 1);
+    }
+    const double usual = fr_lab_look(x, SPREAD).most;
+    const bool delayed = how == FR_SMOKE_FP8_DELAYED;
+    const double rounding = type == E4M3 && how != FR_SMOKE_FP8_MX ? 0x1.02p-4 : 0x1.02p-3;
+    smoke_cast(s, how, type, x, usual, q);
+    const double zeros = look_cast(x, q, usual, rounding).zeros;
+    smoke_cast(s, how, type, x, delayed ? usual * s->growth : usual, q);
+    const struct casted after = look_cast(x, q, usual, rounding);
+    for (int i = 0; i < SPREAD; i++) {
+        x[i] *= s->growth;
+    }
+    smoke_cast(s, how, type, x, delayed ? usual : usual * s->growth, q);
+    const struct casted at = look_cast(x, q, usual * s->growth, rounding);
+    fr_result_claim(lab->result, gradients ? "gradients-fit" : "fits", at.clipped == 0,
+                    gradients ? "gradients that grow as said are not clipped"
+                              : "a tensor that grows as said is not clipped",
+                    "%s, %g times the usual amax: %.0f%% of the elements clipped",
+                    fr_smoke_dtype(type), s->growth, 100 * at.clipped);
+    fr_result_claim(lab->result, gradients ? "gradients-not-flushed" : "not-flushed",
+                    after.zeros <= zeros + 0.1,
+                    gradients ? "nor are gradients flushed after it"
+                              : "and small values are not flushed to 0 while it is remembered",
+                    "%.0f%% zeros before, %.0f%% for the next %g steps", 100 * zeros,
+                    100 * after.zeros, delayed && s->fp8_recent != 1 ? s->history : 1);
+}
+
+static int smoke(struct fr_lab *lab, struct fr_err *err)
+{
+    static const char says[] = "a tensor that grows as said is not clipped";
+    const struct fr_smoke *s = lab->smoke;
+    struct fr_result *r = lab->result;
+    const int how = s->policy >= 0 ? s->policy : s->fp8;
+    double *x = fr_lab_vector(lab, SPREAD), *q = fr_lab_vector(lab, SPREAD);
+    if (!fr_lab_ok(lab)) {
+        return fr_lab_nomem(err);
+    }
+    fr_smoke_inputs(lab, "margin history growth");
+    if (how < 0) {
+        fr_result_unknown(r, "fits", says,
+                          "not said: the FP8 recipe; give --policy off, delayed, current or "
+                          "mxfp8, or Megatron arguments");
+        return 0;
+    }
+    fr_result_say(r, "The recipe is '%s' (%s).", smoke_policies[how],
+                  s->policy >= 0 ? "option" : s->from.fp8);
+    if (how == FR_SMOKE_FP8_OFF) {
+        fr_result_claim(r, "no-fp8", true, "nothing is cast to FP8", "FP8 is off");
+        return 0;
+    }
+    if (!fr_smoke_needs(lab, "fits", says,
+                        how != FR_SMOKE_FP8_DELAYED ? "growth"
+                        : s->fp8_recent == 1        ? "margin growth"
+                                                    : "margin history growth")) {
+        return 0;
+    }
+    jump(lab, how, E4M3, x, q, false);
+    if (s->fp8_hybrid == 1 && how != FR_SMOKE_FP8_MX) {
+        jump(lab, how, FR_F8_E5M2, x, q, true);
+    }
+    return 0;
+}
+
 const struct fr_repro fr_repro_fp8amax = {
     .id = "fp8-amax-overflow",
     .summary =
         "delayed FP8 scaling meets a jump: clipped or NaN, then flushed; current scaling is not",
     .params = params,
     .run = run,
+    .smoke = smoke,
+    .smoke_policies = smoke_policies,
 };

@@ -2,6 +2,7 @@
 /* ignoreindex: cross entropy with mean reduction divides by the labels that are left. A classifier
  * on four data-parallel ranks; one micro-batch of one rank has none. */
 #include "repro/lab.h"
+#include "repro/smoke.h"
 
 #include <math.h>
 
@@ -194,9 +195,87 @@ static int run(struct fr_lab *lab, struct fr_err *err)
     return 0;
 }
 
+/* ---- smoke test: the user's batch and reduction ---- */
+
+#define SMOKE_TOKENS 4096 /* of a micro-batch, at most */
+
+/* The loss that one step logs, of `accumulation` micro-batches of which the first has `left` labels
+ * and the others half of their tokens; every token's loss is that of an untrained model. */
+static double smoke_loss(const struct fr_smoke *s, int how, double left, double tokens)
+{
+    const double logits[8] = {0}, each = fr_lab_cross_entropy(logits, 8, 3);
+    const double all = isnan(s->accumulation) ? 1 : s->accumulation;
+    const uint32_t parts = (uint32_t)(all < 64 ? all : 64);
+    double sum = 0, count = 0, means = 0;
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < parts; i++) {
+        const double n = i == 0 ? left : tokens - floor(tokens / 2);
+        float loss = 0;
+        for (double k = 0; k < n; k++) {
+            loss += (float)each;
+        }
+        sum += loss;
+        count += n;
+        means += how == DROP && n == 0 ? 0 : loss / n;
+        taken += n > 0 || how == MEAN;
+    }
+    return how == GLOBAL ? sum / (count > 1 ? count : 1) : means / (taken > 0 ? taken : 1);
+}
+
+static void reduce(struct fr_lab *lab, double left)
+{
+    static const char says[] = "the loss of such a step is a number";
+    const struct fr_smoke *s = lab->smoke;
+    const double all = s->seq * s->micro_batch, tokens = all < SMOKE_TOKENS ? all : SMOKE_TOKENS;
+    double losses[3];
+    bool all_fine = true;
+    for (int how = MEAN; how <= DROP; how++) {
+        losses[how] = smoke_loss(s, how, left < tokens ? left : tokens, tokens);
+        all_fine &= isfinite(losses[how]);
+    }
+    fr_result_say(lab->result,
+                  "A step of %g micro-batches of %g tokens%s; one of them has %g labels%s.",
+                  isnan(s->accumulation) ? 1 : s->accumulation, all,
+                  all > SMOKE_TOKENS ? ", of which 4096 are tried" : "", left,
+                  fr_smoke_said(s, "labels") ? " (option)" : ": the worst case");
+    if (s->policy < 0 && !all_fine) {
+        fr_result_unknown(lab->result, "finite", says,
+                          "mean gives %g, sum-over-count %g, drop %g; not said: which one your "
+                          "code does; give --policy, or --set labels=N if there is always one",
+                          losses[MEAN], losses[GLOBAL], losses[DROP]);
+        return;
+    }
+    const int how = s->policy < 0 ? MEAN : s->policy;
+    fr_result_claim(lab->result, "finite", isfinite(losses[how]), says, "%s gives %g",
+                    s->policy < 0 ? "every reduction" : policies[how], losses[how]);
+}
+
+static int smoke(struct fr_lab *lab, struct fr_err *err)
+{
+    const struct fr_smoke *s = lab->smoke;
+    const bool told = fr_smoke_said(s, "ignore-index");
+    const double index = told ? s->ignore_index : IGNORE;
+    (void)err;
+    fr_smoke_inputs(lab, "seq micro-batch accumulation ignore-index vocab labels");
+    if (index < 0) {
+        fr_result_claim(lab->result, "no-token", true, "the ignored label is no token",
+                        "%g%s", index, told ? "" : ", PyTorch's default");
+    } else if (fr_smoke_needs(lab, "no-token", "the ignored label is no token", "vocab")) {
+        fr_result_claim(lab->result, "no-token", index >= s->vocab, "the ignored label is no token",
+                        "%g, of a vocabulary of %g", index, s->vocab);
+    }
+    if (fr_smoke_needs(lab, "finite", "the loss of such a step is a number",
+                       "seq micro-batch")) {
+        reduce(lab, fr_smoke_said(s, "labels") ? s->labels : 0);
+    }
+    return 0;
+}
+
 const struct fr_repro fr_repro_ignoreindex = {
     .id = "ignore-index-all-masked",
     .summary = "a micro-batch whose labels are all -100: 0 / 0 on one rank, NaN on all",
     .params = params,
     .run = run,
+    .smoke = smoke,
+    .smoke_policies = policies,
 };

@@ -41,6 +41,9 @@ static inline bool fr_lab_ok(const struct fr_lab *lab)
     return !lab->failed;
 }
 int fr_lab_nomem(struct fr_err *err); /* -FR_NOMEM */
+/* Runs act with scratch memory of its own. */
+int fr_lab_play(struct fr_lab *lab, int (*act)(struct fr_lab *lab, struct fr_err *err),
+                struct fr_err *err);
 
 /* ---- random numbers ---- */
 

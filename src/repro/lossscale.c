@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lossscale: a dynamic loss scaler in three runs of one toy: a healthy search, thrash, collapse. */
+#include "repro/smoke.h"
 #include "repro/toy.h"
 
 #include <math.h>
@@ -159,9 +160,120 @@ static int run(struct fr_lab *lab, struct fr_err *err)
     return 0;
 }
 
+/* ---- smoke test: the user's scaler ---- */
+
+struct search {
+    struct fr_scaler scaler;
+    uint32_t at_start; /* overflows before the first step that is taken */
+    double share;      /* of steps skipped after it */
+    bool ended;        /* a step was taken */
+};
+
+/* The scaler of DeepSpeed and Megatron (torch's with a hysteresis of 1), on gradients that stay as
+ * large as they are. */
+static void search(const struct fr_smoke *s, struct search *f)
+{
+    const double window = s->window < 100000 ? s->window : 100000;
+    const uint32_t steps = (uint32_t)(4 * window) + 16;
+    uint32_t left = (uint32_t)s->hysteresis, skipped = 0;
+    *f = (struct search){.scaler = {.scale = s->initial_scale,
+                                    .least = s->min_scale,
+                                    .most = 0x1p126,
+                                    .interval = (uint32_t)window}};
+    for (uint32_t i = 0; i < 100000 && !f->ended; i++) {
+        f->ended = isfinite(fr_lab_to(FR_F16, s->grad_max * f->scaler.scale));
+        if (!f->ended && f->scaler.scale <= s->min_scale) {
+            return;
+        }
+        f->at_start += !f->ended;
+        if (!f->ended && (left <= 1 || --left == 0)) {
+            left = 1;
+            fr_scaler_next(&f->scaler, false);
+        }
+    }
+    f->scaler.skipped = 0;
+    for (uint32_t i = 0; f->ended && i < steps; i++) {
+        const bool taken = isfinite(fr_lab_to(FR_F16, s->grad_max * f->scaler.scale));
+        const double before = f->scaler.scale;
+        skipped += !taken;
+        if (!taken && left > 1) {
+            left--;
+            f->scaler.good = 0;
+            continue;
+        }
+        fr_scaler_next(&f->scaler, taken);
+        left = f->scaler.scale > before ? (uint32_t)s->hysteresis : left;
+    }
+    f->share = (double)skipped / steps;
+}
+
+static void dynamic(struct fr_lab *lab)
+{
+    static const char says[] = "the scaler finds a scale at which no gradient overflows";
+    const struct fr_smoke *s = lab->smoke;
+    struct search f;
+    if (!fr_smoke_needs(lab, "search-ends", says,
+                        "initial-scale min-scale window hysteresis grad-max")) {
+        return;
+    }
+    search(s, &f);
+    fr_result_claim(lab->result, "search-ends", f.ended, says,
+                    "gradients of %g, scale %g after %u skipped steps%s", s->grad_max,
+                    f.scaler.scale, f.at_start, f.ended ? "" : ", its floor");
+    fr_result_claim(lab->result, "short-search", f.ended && f.at_start <= 32 + s->hysteresis,
+                    "the search takes about 32 steps or fewer", "%u", f.at_start);
+    fr_result_claim(lab->result, "no-thrash", f.ended && f.share <= 0.2,
+                    "afterwards at most every fifth step is skipped", "%.1f%%", 100 * f.share);
+}
+
+static int smoke(struct fr_lab *lab, struct fr_err *err)
+{
+    static const char forward[] = "the largest activation fits fp16: no loss scale mends forward";
+    const struct fr_smoke *s = lab->smoke;
+    struct fr_result *r = lab->result;
+    (void)err;
+    fr_smoke_inputs(lab, "dtype scale grad-max loss-scale initial-scale min-scale window "
+                         "hysteresis");
+    if (!fr_smoke_needs(lab, "forward-fits", forward, "dtype")) {
+        return 0;
+    }
+    if (s->dtype != FR_F16) {
+        fr_result_claim(r, "no-scaler", s->scaler != 1 && !(s->loss_scale > 1),
+                        "no loss scaler is needed, and none is set", "dtype %s",
+                        fr_smoke_dtype(s->dtype));
+        return 0;
+    }
+    if (s->stored == FR_BF16) {
+        fr_result_claim(r, "same-range", false, "weights made in bf16 are not trained in fp16",
+                        "config.json says bf16, the run is fp16 (%s)", s->from.dtype);
+    }
+    if (fr_smoke_needs(lab, "forward-fits", forward, "scale")) {
+        const double kept = fr_lab_to(FR_F16, s->scale);
+        fr_result_claim(r, "forward-fits", isfinite(kept), forward, "%g becomes %g", s->scale,
+                        kept);
+    }
+    if (s->scaler == 0) {
+        fr_result_claim(r, "no-scaler", true, "there is no loss scaler that could collapse", "%s",
+                        s->from.scaler);
+        return 0;
+    }
+    if (fr_smoke_said(s, "loss-scale") && s->loss_scale > 0) {
+        static const char says[] = "no gradient overflows at the fixed loss scale";
+        if (fr_smoke_needs(lab, "fixed-fits", says, "grad-max")) {
+            const double kept = fr_lab_to(FR_F16, s->grad_max * s->loss_scale);
+            fr_result_claim(r, "fixed-fits", isfinite(kept), says, "%g * %g becomes %g",
+                            s->grad_max, s->loss_scale, kept);
+        }
+        return 0;
+    }
+    dynamic(lab);
+    return 0;
+}
+
 const struct fr_repro fr_repro_lossscale = {
     .id = "loss-scale-collapse",
     .summary = "a dynamic loss scaler in three runs: healthy search, thrash, collapse",
     .params = params,
     .run = run,
+    .smoke = smoke,
 };

@@ -2,6 +2,7 @@
 /* moerouter: top-1 routing over linear experts, trained with and without a balancing loss. Tokens
  * come from clusters with a map each, and share a direction, as hidden states do. */
 #include "repro/lab.h"
+#include "repro/smoke.h"
 
 #include <math.h>
 
@@ -249,9 +250,122 @@ static int run(struct fr_lab *lab, struct fr_err *err)
     return 0;
 }
 
+/* ---- smoke test: the user's experts on random input ---- */
+
+#define SMOKE_D    256    /* of the hidden size, at most */
+#define SMOKE_COST 1e9    /* multiplications of all gates */
+#define SMOKE_LEAST 20.0  /* tokens of an expert below which chance alone is uneven */
+
+struct router {
+    uint32_t e, k, d, tokens;
+    double *gate, *x, *common, *p, *count;
+};
+
+/* Rows of the whole hidden size would all be about as long; those of a part are made so, or the
+ * longest would win. */
+static void even_rows(struct router *m)
+{
+    for (uint32_t i = 0; i < m->e; i++) {
+        double *row = m->gate + (size_t)i * m->d;
+        const double by = sqrt(m->d) / fr_lab_look(row, m->d).norm;
+        for (uint32_t k = 0; k < m->d; k++) {
+            row[k] = (float)(row[k] * by);
+        }
+    }
+}
+
+/* The share of the busiest expert over the even one, for tokens of which `shared` of the squared
+ * norm is one direction. */
+static double busiest(struct fr_lab *lab, struct router *m, double shared)
+{
+    double most = 0;
+    lab->rng.state = 1;
+    fr_rng_fill(&lab->rng, m->gate, (size_t)m->e * m->d, 1, FR_F32);
+    if (m->d < lab->smoke->hidden) {
+        even_rows(m);
+    }
+    fr_rng_fill(&lab->rng, m->common, m->d, 1, FR_F32);
+    memset(m->count, 0, m->e * sizeof *m->count);
+    for (uint32_t t = 0; t < m->tokens; t++) {
+        for (uint32_t i = 0; i < m->d; i++) {
+            m->x[i] = (float)(sqrt(1 - shared) * fr_rng_normal(&lab->rng) +
+                              sqrt(shared) * m->common[i]);
+        }
+        fr_lab_matvec(FR_F32, m->gate, m->x, m->e, m->d, m->p);
+        for (uint32_t k = 0; k < m->k; k++) {
+            uint32_t best = 0;
+            for (uint32_t i = 1; i < m->e; i++) {
+                best = m->p[i] > m->p[best] ? i : best;
+            }
+            m->p[best] = -INFINITY;
+            most = ++m->count[best] > most ? m->count[best] : most;
+        }
+    }
+    return most * m->e / ((double)m->tokens * m->k);
+}
+
+static int spread(struct fr_lab *lab, struct fr_err *err)
+{
+    static const char says[] = "an untrained router spreads tokens: no expert gets three times "
+                               "its share";
+    const struct fr_smoke *s = lab->smoke;
+    if (!fr_smoke_needs(lab, "spreads", says, "experts top-k hidden seq micro-batch")) {
+        return 0;
+    }
+    struct router m = {.e = (uint32_t)s->experts,
+                       .k = (uint32_t)(s->top_k < s->experts ? s->top_k : s->experts),
+                       .d = (uint32_t)(s->hidden < SMOKE_D ? s->hidden : SMOKE_D)};
+    const double all = s->seq * s->micro_batch, most = floor(SMOKE_COST / ((double)m.e * m.d));
+    m.tokens = (uint32_t)(all < most ? all : most);
+    m.tokens = m.tokens < 32768 ? m.tokens : 32768;
+    m.gate = fr_lab_vector(lab, (size_t)m.e * m.d);
+    m.x = fr_lab_vector(lab, m.d);
+    m.common = fr_lab_vector(lab, m.d);
+    m.p = fr_lab_vector(lab, m.e);
+    m.count = fr_lab_vector(lab, m.e);
+    if (!fr_lab_ok(lab)) {
+        return fr_lab_nomem(err);
+    }
+    const double each = (double)m.tokens * m.k / m.e, shared = isnan(s->shared) ? 0 : s->shared;
+    if (each < SMOKE_LEAST) {
+        fr_result_unknown(lab->result, "spreads", says,
+                          "%u tokens are %.3g for each of %u experts: chance alone is uneven; %s",
+                          m.tokens, each, m.e,
+                          all > m.tokens ? "more are not tried"
+                                         : "give a larger --seq or --set micro-batch=N");
+        return 0;
+    }
+    const double busy = busiest(lab, &m, shared);
+    fr_result_claim(lab->result, "spreads", busy < 3, says,
+                    "%u tokens with %g%% of their square in common, top %u of %u: the busiest has "
+                    "%.2f times its share",
+                    m.tokens, 100 * shared, m.k, m.e, busy);
+    return 0;
+}
+
+static int smoke(struct fr_lab *lab, struct fr_err *err)
+{
+    static const char says[] = "something balances the router in training";
+    const struct fr_smoke *s = lab->smoke;
+    const bool given = s->from.aux != NULL && strcmp(s->from.aux, "option") == 0;
+    const int on = s->policy >= 0 ? s->policy : given ? s->aux > 0 : s->balancing;
+    fr_smoke_inputs(lab, "experts top-k aux hidden seq micro-batch shared");
+    if (on < 0) {
+        fr_result_unknown(lab->result, "balanced", says,
+                          "not said: give --policy aux-loss or none, or --set aux=N");
+    } else {
+        fr_result_claim(lab->result, "balanced", on > 0, says, "%s (%s)",
+                        on > 0 ? "yes" : "no",
+                        s->policy >= 0 || given ? "option" : s->from.balancing);
+    }
+    return spread(lab, err);
+}
+
 const struct fr_repro fr_repro_moerouter = {
     .id = "moe-router-collapse",
     .summary = "top-1 routing collapses onto few experts; a balancing loss keeps all of them",
     .params = params,
     .run = run,
+    .smoke = smoke,
+    .smoke_policies = policies,
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* repro: the list of reproductions, their parameters, and the run. */
 #include "repro/lab.h"
-#include "repro/smoke.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -111,7 +110,7 @@ const char *fr_repro_show(const struct fr_repro_param *p, double value, char *re
 
 /* ---- the run ---- */
 
-static int play(struct fr_lab *lab, int (*act)(struct fr_lab *lab, struct fr_err *err),
+int fr_lab_play(struct fr_lab *lab, int (*act)(struct fr_lab *lab, struct fr_err *err),
                 struct fr_err *err)
 {
     lab->scratch = FR_ARENA_INIT((size_t)512 << 20);
@@ -133,59 +132,5 @@ int fr_repro_run(const struct fr_repro *p, const struct fr_repro_values *values,
         return fr_err_set(err, FR_ARG, "%s writes logs and needs a folder for them", p->id);
     }
     lab.rng.state = (uint64_t)fr_lab_get(&lab, "seed");
-    return play(&lab, p->run, err);
-}
-
-/* ---- smoke tests ---- */
-
-void fr_smoke_defaults(struct fr_smoke *ret)
-{
-    *ret = (struct fr_smoke){.dtype = FR_F16,
-                             .policy = -1,
-#define FR_X(field_, option, value, min, max, whole, names, help) .field_ = (value),
-                             FR_SMOKE_SIZES(FR_X)
-#undef FR_X
-    };
-}
-
-int fr_smoke_set(struct fr_smoke *s, fr_sv name, double value, struct fr_err *err)
-{
-    const struct {
-        const char *name;
-        double *at, min, max;
-        bool is_whole;
-    } rows[] = {
-#define FR_X(field, option, value_, min, max, whole, names, help)                                  \
-    {option, &s->field, min, max, whole},
-        FR_SMOKE_SIZES(FR_X)
-#undef FR_X
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (!fr_sv_eq(name, fr_sv_z(rows[i].name))) {
-            continue;
-        }
-        if (!(value >= rows[i].min && value <= rows[i].max) ||
-            (rows[i].is_whole && value != floor(value))) {
-            return fr_err_set(err, FR_ARG, "%s must be a %snumber from %g to %g", rows[i].name,
-                              rows[i].is_whole ? "whole " : "", rows[i].min, rows[i].max);
-        }
-        *rows[i].at = value;
-        return 0;
-    }
-    return fr_err_set(err, FR_ARG, "there is no size '%.*s'", (int)(name.n < 40 ? name.n : 40),
-                      name.p);
-}
-
-int fr_smoke_run(const struct fr_repro *p, const struct fr_smoke *s, struct fr_result *ret,
-                 struct fr_err *err)
-{
-    static const struct fr_repro_env nothing;
-    struct fr_repro_values values;
-    fr_repro_defaults(p, &values);
-    if (p->smoke == NULL) {
-        return fr_err_set(err, FR_ABSENT, "%s has no smoke test", p->id);
-    }
-    struct fr_lab lab = {
-        .repro = p, .value = values.v, .env = &nothing, .smoke = s, .result = ret, .rng = {1}};
-    return play(&lab, p->smoke, err);
+    return fr_lab_play(&lab, p->run, err);
 }

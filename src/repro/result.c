@@ -161,6 +161,21 @@ struct fr_table *fr_result_table(struct fr_result *r, const char *title, const c
     return t;
 }
 
+static void claim(struct fr_result *r, const struct fr_claim *made)
+{
+    struct fr_claim *c = FR_NEW(&r->arena, struct fr_claim);
+    struct fr_item *it = c != NULL ? item(r, FR_ITEM_CLAIM) : NULL;
+    if (it == NULL) {
+        r->failed = true;
+        return;
+    }
+    *c = *made;
+    it->claim = c;
+    r->claims++;
+    r->held += made->held;
+    r->unknown += made->unknown;
+}
+
 bool fr_result_claim(struct fr_result *r, const char *id, bool held, const char *says,
                      const char *fmt, ...)
 {
@@ -168,17 +183,17 @@ bool fr_result_claim(struct fr_result *r, const char *id, bool held, const char 
     va_start(args, fmt);
     fr_sv measured = print(r, fmt, args);
     va_end(args);
-    struct fr_claim *c = FR_NEW(&r->arena, struct fr_claim);
-    struct fr_item *it = c != NULL ? item(r, FR_ITEM_CLAIM) : NULL;
-    if (it == NULL) {
-        r->failed = true;
-        return held;
-    }
-    *c = (struct fr_claim){id, says, measured, r->act, held};
-    it->claim = c;
-    r->claims++;
-    r->held += held;
+    claim(r, &(struct fr_claim){id, says, measured, r->act, held, false});
     return held;
+}
+
+void fr_result_unknown(struct fr_result *r, const char *id, const char *says, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    fr_sv missing = print(r, fmt, args);
+    va_end(args);
+    claim(r, &(struct fr_claim){id, says, missing, r->act, false, true});
 }
 
 const struct fr_claim *fr_result_find(const struct fr_result *r, const char *id)

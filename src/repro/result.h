@@ -90,6 +90,7 @@ struct fr_claim {
     fr_sv measured;
     uint8_t act;
     bool held;
+    bool unknown; /* not measured: something it needs was not said; `measured` names it */
 };
 
 /* ---- the result ---- */
@@ -112,7 +113,7 @@ struct fr_result {
     uint8_t act;                /* the one that is being played */
     struct fr_item *item;
     uint32_t n, cap;
-    uint32_t claims, held;
+    uint32_t claims, held, unknown; /* claims: all; unknown: those nobody could measure */
     bool failed; /* out of memory, or over the arena's limit */
     /* handed out when there is no memory, never shown */
     struct fr_chain no_chain;
@@ -131,6 +132,11 @@ static inline bool fr_result_as_claimed(const struct fr_result *r)
 {
     return r->claims > 0 && r->held == r->claims;
 }
+/* A claim was measured and did not hold. */
+static inline bool fr_result_refuted(const struct fr_result *r)
+{
+    return r->held + r->unknown < r->claims;
+}
 /* A claim by its id; NULL when nobody made it. */
 const struct fr_claim *fr_result_find(const struct fr_result *r, const char *id);
 
@@ -147,5 +153,8 @@ struct fr_table *fr_result_table(struct fr_result *r, const char *title, const c
 __attribute__((format(printf, 5, 6))) bool fr_result_claim(struct fr_result *r, const char *id,
                                                            bool held, const char *says,
                                                            const char *fmt, ...);
+/* A claim that cannot be measured; the rest says what is missing. */
+__attribute__((format(printf, 4, 5))) void
+fr_result_unknown(struct fr_result *r, const char *id, const char *says, const char *fmt, ...);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* underflow: the mean over many tokens makes gradients smaller than the smallest half. */
+#include "repro/smoke.h"
 #include "repro/toy.h"
 
 #include <math.h>
@@ -118,9 +119,71 @@ static int run(struct fr_lab *lab, struct fr_err *err)
     return 0;
 }
 
+/* ---- smoke test: the user's loss scale and sizes ---- */
+
+/* One gradient through a half that holds it times the scale. */
+static void stored(struct fr_lab *lab, const char *id, const char *says, double g, double scale)
+{
+    const double back = fr_lab_to(H, g * scale) / scale, off = fabs(back - g) / g;
+    fr_result_claim(lab->result, id, back != 0 && isfinite(back) && off <= 0.125, says,
+                    "%.4g * %g becomes %.4g in fp16: %s%.0f%% off", g, scale,
+                    fr_lab_to(H, g * scale), back == 0 ? "lost, " : "", 100 * off);
+}
+
+static int smoke(struct fr_lab *lab, struct fr_err *err)
+{
+    static const char says[] = "the smallest gradient that has to count survives fp16";
+    static const char logits_says[] =
+        "an untrained model's logit gradient, 1 / (vocabulary * tokens of a step), survives fp16";
+    const struct fr_smoke *s = lab->smoke;
+    struct fr_result *r = lab->result;
+    (void)err;
+    fr_smoke_inputs(lab, "dtype loss-scale initial-scale grad vocab seq micro-batch accumulation");
+    if (!fr_smoke_needs(lab, "survives", says, "dtype")) {
+        return 0;
+    }
+    if (s->dtype != H) {
+        fr_result_claim(r, "wide-exponent", true, "gradients are not stored in fp16",
+                        "%s reaches down to %.3g", fr_smoke_dtype(s->dtype),
+                        fr_dtype_info(s->dtype)->min_subnormal);
+        return 0;
+    }
+    const bool fixed = fr_smoke_said(s, "loss-scale") && s->loss_scale > 0;
+    if (!fixed && s->scaler != 0 &&
+        !fr_smoke_needs(lab, "survives", says,
+                        fr_smoke_said(s, "loss-scale") ? "initial-scale" : "loss-scale")) {
+        return 0;
+    }
+    const double scale = fixed ? s->loss_scale : s->scaler == 0 ? 1 : s->initial_scale;
+    const double least = smallest_kept();
+    fr_result_say(r,
+                  "At loss scale %g%s a gradient up to %.4g becomes 0, and one below %.4g loses "
+                  "bits.",
+                  scale,
+                  fixed            ? ""
+                  : s->scaler == 0 ? ", for nothing scales the loss,"
+                                   : ", where the dynamic scaler begins,",
+                  least / scale, 0x1p-14 / scale);
+    const bool given = fr_smoke_said(s, "grad");
+    if (given) {
+        stored(lab, "survives", says, s->grad, scale);
+    }
+    const bool sized = fr_smoke_said(s, "vocab") && fr_smoke_said(s, "seq") &&
+                       fr_smoke_said(s, "micro-batch") && fr_smoke_said(s, "accumulation");
+    if (sized) {
+        const double tokens = s->seq * s->micro_batch * s->accumulation;
+        stored(lab, "logits", logits_says, 1 / (s->vocab * tokens), scale);
+    } else if (!given) {
+        fr_smoke_needs(lab, "survives", says, "grad");
+        fr_smoke_needs(lab, "logits", logits_says, "vocab seq micro-batch accumulation");
+    }
+    return 0;
+}
+
 const struct fr_repro fr_repro_underflow = {
     .id = "fp16-grad-underflow",
     .summary = "gradients of a mean over many tokens flush to zero, until the loss is scaled",
     .params = params,
     .run = run,
+    .smoke = smoke,
 };
