@@ -221,6 +221,14 @@ static int cmp_score(const void *pa, const void *pb)
     return a->score != b->score ? (a->score < b->score ? 1 : -1) : (a > b) - (a < b);
 }
 
+/* slot: just pushed, NULL when that failed. */
+static void put(struct fr_report *r, fr_sv *slot, fr_sv text)
+{
+    if (slot != NULL) {
+        *slot = dup(r, text);
+    }
+}
+
 static void set_hypotheses(struct fr_case *c, const struct fr_cand *k, struct fr_report *r, struct fr_incident *in)
 {
     const struct fr_cand **order = FR_NEW_N(&c->arena, const struct fr_cand *, c->cands.n + 1);
@@ -237,10 +245,10 @@ static void set_hypotheses(struct fr_case *c, const struct fr_cand *k, struct fr
         }
         *h = (struct fr_hypothesis){.cls = dup(r, fr_sv_z(fr_cand_class(c, order[i])->id)), .score = order[i]->score};
         for (uint32_t n = 0; n < order[i]->for_.n; n++) {
-            *(fr_sv *)FR_PUSH(&h->for_) = dup(r, order[i]->for_.v[n]);
+            put(r, FR_PUSH(&h->for_), order[i]->for_.v[n]);
         }
         for (uint32_t n = 0; n < order[i]->against.n; n++) {
-            *(fr_sv *)FR_PUSH(&h->against) = dup(r, order[i]->against.v[n]);
+            put(r, FR_PUSH(&h->against), order[i]->against.v[n]);
         }
     }
     (void)k;
