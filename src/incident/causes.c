@@ -249,40 +249,55 @@ static void from_finding(struct fr_case *c, uint32_t src, const struct fr_findin
     }
 }
 
+/* The first of all findings of k's kind, by steps that ranks share; false when one of them tells no step. */
+static bool find_first(struct fr_case *c, struct fr_cand *k)
+{
+    const struct fr_finding *first = k->finding;
+    uint32_t src = k->finding_src;
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        for (uint32_t n = 0; n < s->findings.n; n++) {
+            const struct fr_finding *f = &s->findings.v[n];
+            if (f->metric != first->metric || f->kind != first->kind) {
+                continue;
+            }
+            if (f->step < 0) {
+                return false;
+            }
+            if (f->step < first->step) {
+                first = f;
+                src = i;
+            }
+        }
+    }
+    k->finding = first;
+    k->finding_src = src;
+    return true;
+}
+
 /* A loss or norm that each rank prints of its own becomes NaN everywhere once the gradients were reduced. Where exactly one rank has it
  * some steps before all the others, it began there. */
 static void first_to_go_bad(struct fr_case *c, struct fr_cand *k)
 {
-    const struct fr_finding *first = k->finding;
     uint32_t others = 0;
-    int32_t rank = -1;
-    for (int pass = 0; pass < 2; pass++) {
-        for (uint32_t i = 0; i < c->set->sources.n; i++) {
-            const struct fr_source_evidence *s = c->set->sources.v[i];
-            for (uint32_t n = 0; n < s->findings.n; n++) {
-                const struct fr_finding *f = &s->findings.v[n];
-                int32_t r = fr_case_rank_of(c, &f->who, i);
-                if (f->metric != first->metric || f->kind != first->kind) {
-                    continue;
-                }
-                if (f->step < 0 || r < 0) {
-                    return;
-                }
-                if (pass == 0 && f->step < first->step) {
-                    first = f;
-                    k->finding = f;
-                    k->finding_src = i;
-                } else if (pass == 1 && f == first) {
-                    rank = r;
-                } else if (pass == 1) {
-                    if (f->last_good_step < first->step) {
-                        return; /* bad in the same step, or nothing printed in it */
-                    }
-                    others++;
-                }
+    if (!find_first(c, k)) {
+        return;
+    }
+    const struct fr_finding *first = k->finding;
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        for (uint32_t n = 0; n < s->findings.n; n++) {
+            const struct fr_finding *f = &s->findings.v[n];
+            if (f == first || f->metric != first->metric || f->kind != first->kind) {
+                continue;
             }
+            if (fr_case_rank_of(c, &f->who, i) < 0 || f->last_good_step < first->step) {
+                return; /* nobody's, bad in the same step, or nothing printed in it */
+            }
+            others++;
         }
     }
+    int32_t rank = fr_case_rank_of(c, &first->who, k->finding_src);
     if (rank >= 0 && others != 0 && (int32_t)others + 1 >= c->world) {
         fr_cand_rank(c, k, rank);
         fr_cand_for(c, k, "rank %d had it in step %lld, all others later", rank, (long long)first->step);

@@ -262,7 +262,7 @@ static bool names_processes(fr_sv key)
 static bool names_one_each(fr_sv key)
 {
     static const char *const others[] = {"node", "host", "attempt", "restart", "run", "part", "chunk", "shard", "epoch", "step", "job",
-                                         "gpu-node", "agent_", NULL};
+                                         "gpu-node", "agent_", "seed", "exp", "fold", "trial", "try", "test", "day", NULL};
     static const char *const rotated[] = {".log.", ".txt.", ".out.", ".err.", NULL};
     size_t hash = fr_sv_chr(key, '#'), slash = 0;
     for (size_t i = 0; i < hash; i++) {
@@ -293,13 +293,60 @@ static bool waits(const struct fr_case *c, uint32_t src)
     return false;
 }
 
+#define SLOW_START (5 * FR_NS_PER_S) /* processes of one launch begin this far from each other */
+
+/* Its last words are a traceback. */
+static bool dies(const struct fr_case *c, uint32_t src)
+{
+    const uint64_t near = 3; /* what interpreters and libraries still say at exit */
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_trace *t = c->obs.v[i].src == src ? c->obs.v[i].e->trace : NULL;
+        if (t != NULL && t->last_line + near >= c->set->sources.v[src]->last_line_no) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct family {
-    uint32_t members, proven, against, waiting;
+    uint32_t members, proven, against, waiting, training, dying;
     int32_t top;
+    int64_t last_begin, first_end; /* of those that print times */
 };
 
-/* Files that differ in one number, r0.log r1.log r2.log: where those that prove a rank prove their number, it is the rank of
- * the silent ones too; so it is, by convention, where a whole series from 0 bears a process's name, or where several of a whole series wait for peers. */
+static void add_member(const struct fr_case *c, struct family *g, uint32_t src, int32_t number)
+{
+    const struct fr_source_evidence *s = c->set->sources.v[src];
+    g->members++;
+    g->proven += c->src_rank[src] == number;
+    g->against += c->src_rank[src] >= 0 && c->src_rank[src] != number;
+    g->waiting += waits(c, src);
+    g->training += s->metric_points != 0;
+    g->dying += dies(c, src);
+    g->top = number > g->top ? number : g->top;
+    for (uint32_t i = 0; i < s->speakers.n; i++) {
+        const struct fr_activity *a = &s->speakers.v[i];
+        if (a->first.ns != FR_TIME_NONE && a->last.ns != FR_TIME_NONE) {
+            g->last_begin = g->last_begin == FR_TIME_NONE || a->first.ns > g->last_begin ? a->first.ns : g->last_begin;
+            g->first_end = g->first_end == FR_TIME_NONE || a->last.ns < g->first_end ? a->last.ns : g->first_end;
+        }
+    }
+}
+
+/* Files that differ in one number, r0.log r1.log r2.log: where those that prove a rank prove their number, it is the rank of the
+ * silent ones too. So it is, by convention, where a whole series from 0 bears a process's name, where several of a whole series
+ * wait for peers, or where each of it trains or each ends in a traceback, none after another has ended. */
+static bool numbers_are_ranks(const struct fr_case *c, const struct family *g, fr_sv key)
+{
+    bool whole = (uint32_t)g->top + 1 == g->members;
+    bool series = whole && g->members >= 4 && names_processes(key);
+    bool apart = g->last_begin != FR_TIME_NONE && g->last_begin - SLOW_START > g->first_end;
+    bool together = (g->training == g->members || g->dying == g->members) && !apart;
+    bool one_each = whole && g->members >= 3 && (g->waiting >= 2 || together) && names_one_each(key);
+    bool fits = c->world > 2 && g->top + 1 == c->world && g->members + 1 >= (uint32_t)c->world; /* at most one is missing */
+    return g->against == 0 && (g->proven >= 2 || series || one_each || fits);
+}
+
 static void learn_families(struct fr_case *c)
 {
     struct fr_map families;
@@ -319,16 +366,10 @@ static void learn_families(struct fr_case *c)
             *slot = fresh ? families.n - 1 : *slot;
             struct family *g = &f[*slot];
             if (pass == 0) {
-                g->members++;
-                g->proven += c->src_rank[i] == number;
-                g->against += c->src_rank[i] >= 0 && c->src_rank[i] != number;
-                g->waiting += waits(c, i);
-                g->top = number > g->top ? number : g->top;
-            } else if (c->src_rank[i] < 0 && g->against == 0) {
-                bool series = g->members >= 4 && (uint32_t)g->top + 1 == g->members && names_processes(fr_buf_sv(&key));
-                bool whole = g->members >= 3 && (uint32_t)g->top + 1 == g->members && names_one_each(fr_buf_sv(&key)) && g->waiting >= 2;
-                bool fits = c->world > 2 && g->top + 1 == c->world && g->members + 1 >= (uint32_t)c->world; /* at most one is missing */
-                c->src_rank[i] = g->proven >= 2 || series || fits || whole ? number : -1;
+                *g = fresh ? (struct family){.last_begin = FR_TIME_NONE, .first_end = FR_TIME_NONE} : *g;
+                add_member(c, g, i, number);
+            } else if (c->src_rank[i] < 0 && numbers_are_ranks(c, g, fr_buf_sv(&key))) {
+                c->src_rank[i] = number;
             }
         }
     }

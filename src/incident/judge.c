@@ -166,13 +166,13 @@ static uint32_t unnamed_deaths(const struct fr_case *c, const struct fr_cand *k)
 /* All that is known of the ranks beside the candidate's one is that they were in a traceback when the log was cut. */
 static bool others_cut_off(const struct fr_case *c, const struct fr_cand *k)
 {
-    for (uint32_t i = 0; i < c->ranks.n; i++) {
+    for (uint32_t i = 0; k->ranks.n == 1 && i < c->ranks.n; i++) {
         const struct fr_rank *r = &c->ranks.v[i];
         if (r->rank != k->ranks.v[0] && (r->cause == NULL || !r->cause->cut || r->symptom != NULL || r->stopped)) {
             return false;
         }
     }
-    return c->ranks.n > 1;
+    return k->ranks.n == 1 && c->ranks.n > 1;
 }
 
 /* The launcher told this one from the others. */

@@ -6,6 +6,10 @@
     "[default0]:" NCCL_INIT("gn11", "7001", "0", "8", "16", "1b000") "[default1]:" NCCL_INIT("gn11", "7002", "1", "9", "16", "43000") \
     "[default2]:" NCCL_INIT("gn11", "7003", "2", "10", "16", "9b000") "[default3]:" NCCL_INIT("gn11", "7004", "3", "11", "16", "c3000")
 
+/* One process's own losses in the steps that ranks share; the last four as given. */
+#define LOSS(step, loss) "step " step " loss " loss " lr 1.0e-03\n"
+#define LOSSES(a, b, c, d) LOSS("1", "2.97") LOSS("2", "2.95") LOSS("3", "2.94") LOSS("4", a) LOSS("5", b) LOSS("6", c) LOSS("7", d)
+
 T_TEST(a_bracketed_number_is_no_rank)
 {
     static const struct logs_case rows[] = {
@@ -101,18 +105,6 @@ T_TEST(ranks_that_are_proven_by_counting)
         {.name = "one task per host may be a launcher",
          .files = {{"console.log", "srun: error: gn11: task 0: Exited with exit code 1\nsrun: Terminating StepId=77.0\nsrun: error: gn12: task 1: Killed\n"}},
          .want = {"!* rank *"}},
-        {.name = "of four numbered files one was never written",
-         .files = {{"0.out", TRACE("", "fit.py", "20", "setup", "torch.distributed.DistStoreError: Timed out after 61 seconds waiting for clients. 3/4 clients joined.")},
-                   {"1.out", TRACE("", "fit.py", "20", "setup", "torch.distributed.DistStoreError: wait timeout after 60000ms, keys: /default_pg/0//cpu//0/0")},
-                   {"3.out", TRACE("", "fit.py", "20", "setup", "torch.distributed.DistStoreError: wait timeout after 60000ms, keys: /default_pg/0//cpu//0/0")}},
-         .want = {"c10d-clients-joined-timeout rank 2", "c10d-store-wait-timeout rank 2"}},
-        {.name = "a whole series of numbered files, of which several lost a peer",
-         .files = {{"c0-json.log", CLOSED_BY_PEER("", "[10.2.0.5]:14727")}, {"c1-json.log", KEY_ERROR("")}, {"c2-json.log", CLOSED_BY_PEER("", "[10.2.0.5]:14728")}},
-         .want = {"python-exception rank 1"}},
-        {.name = "numbers of hosts and of rotated logs are no ranks",
-         .files = {{"node-0.log", CLOSED_BY_PEER("", "[10.2.0.5]:14727")}, {"node-1.log", KEY_ERROR("")}, {"node-2.log", CLOSED_BY_PEER("", "[10.2.0.5]:14728")},
-                   {"train.log.0", "quiet\n"}, {"train.log.1", "quiet\n"}, {"train.log.2", "quiet\n"}},
-         .want = {"!* rank *", "*"}},
         {.name = "the rank that the program prints in each line of its progress",
          .files = {{"a.log", "2026-03-09 10:01:00,000 | INFO | fit - [rank=0] step 10 loss 2.91\n" CLOSED_BY_PEER("", "[10.2.0.5]:14727")},
                    {"b.log", "2026-03-09 10:01:00,000 | INFO | fit - [rank=1] step 10 loss 2.92\n" KEY_ERROR("")}},
@@ -138,6 +130,52 @@ T_TEST(ranks_that_are_proven_by_counting)
          .want = {"python-exception rank 1"}},
     };
     LOGS_CASES(rows);
+}
+
+T_TEST(numbers_of_files)
+{
+    static const struct logs_case rows[] = {
+        {.name = "of four numbered files one was never written",
+         .files = {{"0.out", TRACE("", "fit.py", "20", "setup", "torch.distributed.DistStoreError: Timed out after 61 seconds waiting for clients. 3/4 clients joined.")},
+                   {"1.out", TRACE("", "fit.py", "20", "setup", "torch.distributed.DistStoreError: wait timeout after 60000ms, keys: /default_pg/0//cpu//0/0")},
+                   {"3.out", TRACE("", "fit.py", "20", "setup", "torch.distributed.DistStoreError: wait timeout after 60000ms, keys: /default_pg/0//cpu//0/0")}},
+         .want = {"c10d-clients-joined-timeout rank 2", "c10d-store-wait-timeout rank 2"}},
+        {.name = "a whole series of numbered files, of which several lost a peer",
+         .files = {{"c0-json.log", CLOSED_BY_PEER("", "[10.2.0.5]:14727")}, {"c1-json.log", KEY_ERROR("")}, {"c2-json.log", CLOSED_BY_PEER("", "[10.2.0.5]:14728")}},
+         .want = {"python-exception rank 1"}},
+        {.name = "a whole series of numbered files that train together",
+         .files = {{"l-0", LOSSES("2.91", "nan", "nan", "nan")}, {"l-1", LOSSES("2.93", "nan", "nan", "nan")}, {"l-2", LOSSES("nan", "nan", "nan", "nan")}},
+         .want = {"loss-nan-generic rank 2"}},
+        {.name = "numbers of seeds are no ranks",
+         .files = {{"seed0.log", LOSSES("2.91", "nan", "nan", "nan")}, {"seed1.log", LOSSES("2.93", "nan", "nan", "nan")}, {"seed2.log", LOSSES("nan", "nan", "nan", "nan")}},
+         .want = {"!* rank *", "*"}},
+        {.name = "a whole series of numbered files that end alike",
+         .files = {{"a0.txt", KEY_ERROR("")}, {"a1.txt", KEY_ERROR("")}, {"a2.txt", KEY_ERROR("")}},
+         .want = {"python-exception all-ranks"}},
+        {.name = "numbered files one after the other are attempts",
+         .files = {{"a0.txt", "2026-03-09 10:00:01,000 INFO begin\n" KEY_ERROR("")}, {"a1.txt", "2026-03-09 10:04:01,000 INFO begin\n" KEY_ERROR("")},
+                   {"a2.txt", "2026-03-09 10:08:01,000 INFO begin\n" KEY_ERROR("")}},
+         .want = {"!* all-ranks", "*"}},
+        {.name = "numbers of hosts and of rotated logs are no ranks",
+         .files = {{"node-0.log", CLOSED_BY_PEER("", "[10.2.0.5]:14727")}, {"node-1.log", KEY_ERROR("")}, {"node-2.log", CLOSED_BY_PEER("", "[10.2.0.5]:14728")},
+                   {"train.log.0", "quiet\n"}, {"train.log.1", "quiet\n"}, {"train.log.2", "quiet\n"}},
+         .want = {"!* rank *", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(the_first_to_go_bad_is_shown_without_a_rank_too)
+{
+    struct logs l;
+    logs_begin(&l);
+    logs_add(&l, "seed0.log", LOSSES("2.91", "nan", "nan", "nan"));
+    logs_add(&l, "seed1.log", LOSSES("2.93", "nan", "nan", "nan"));
+    logs_add(&l, "seed2.log", LOSSES("nan", "nan", "nan", "nan"));
+    T_EQ_STR(logs_answer(&l), "loss-nan-generic unknown");
+    const struct fr_incident *in = logs_incident(&l, 0);
+    T_OK(in != NULL && in->evidence.n > 0 && fr_sv_has(in->evidence.v[0].source, FR_SV("seed2.log")));
+    T_OK(in != NULL && in->evidence.n > 0 && in->evidence.v[0].line == 4);
+    logs_end(&l);
 }
 
 int main(void)
