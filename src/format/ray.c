@@ -29,6 +29,21 @@ static bool worker_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
+/* "Worker 3 has failed.", of Ray Train (ray/train/_internal/utils.py, check_for_failure): the place
+ * in the worker group, which is the rank. How it ended is not said. */
+static bool trainer_fact(struct fr_draft *d, fr_sv text)
+{
+    int32_t rank = -1;
+    if (!fr_sv_take(&text, FR_SV("Worker ")) || !fr_lex_index(&text, &rank) ||
+        !fr_sv_eq(fr_sv_trim(text), FR_SV("has failed."))) {
+        return false;
+    }
+    d->fact = FR_FACT_EXIT;
+    fr_draft_num(d, FR_KEY_RANK, rank, FR_SV_NONE);
+    fr_draft_text(d, FR_KEY_REASON, FR_SV("ray"));
+    return true;
+}
+
 /* "Task was killed due to the node running low on memory.", "(raylet) ... Workers (tasks / actors)
  * killed due to memory pressure (OOM)" */
 static bool memory_fact(struct fr_draft *d, fr_sv text)
@@ -65,18 +80,21 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
     (void)ctx;
     struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_NONE);
     return d != NULL &&
-           (memory_fact(d, rec->text) || worker_fact(d, rec->text) || node_fact(d, rec->text));
+           (memory_fact(d, rec->text) || worker_fact(d, rec->text) || node_fact(d, rec->text) ||
+            trainer_fact(d, rec->text));
 }
 
 static const char *const literals[] = {"Worker exit type: ", "node running low on memory",
                                        "memory pressure (OOM)", "has been marked dead because",
-                                       NULL};
+                                       " has failed.", NULL};
 
 static const struct fr_format_sample samples[] = {
     {"(raylet) A worker died or was killed while executing a task by an unexpected system error. "
      "RayTask ID: ff Worker ID: 6f Node ID: 86 Worker IP address: 10.0.7.75 Worker port: 1 Worker "
      "PID: 208711 Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits",
      "role=raylet fact=exit pid=208711 node=10.0.7.75 exception=SYSTEM_ERROR"},
+    {"(TorchTrainer pid=5512) Worker 3 has failed.", "role=TorchTrainer pid=5512 fact=exit rank=3 reason=ray"},
+    {"(TorchTrainer pid=5512) Worker 3 has failed its check.", "role=TorchTrainer pid=5512"},
     {"ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
      "fact=oom_kill reason=ray-memory-monitor"},
     {"The node with node id: 3f and address: 10.0.0.3 and node name: 10.0.0.3 has been marked dead "

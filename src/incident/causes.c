@@ -406,6 +406,11 @@ void fr_case_symptoms(struct fr_case *c)
             fr_cand_rank(c, k, o->subject);
             k->silent = true;
         }
+        int32_t gone = o->e->fact == FR_FACT_EXIT ? fr_case_exit_rank(c, o) : -1;
+        if (gone >= 0) { /* its launcher saw it go, and cannot tell how */
+            fr_cand_rank(c, k, gone);
+            k->silent = true;
+        }
         fr_sv peer = fr_event_text(o->e, FR_KEY_PEER);
         if (about_peer && k->node.n == 0 && peer.n != 0) {
             k->node = peer;

@@ -235,6 +235,7 @@ static void reactions(const struct fr_case *c, struct fr_obs *o)
 {
     uint8_t fact = o->e->fact;
     bool general = o->failure >= 0 && c->lib->failures[o->failure].weight <= 20;
+    bool how = fr_event_num(o->e, FR_KEY_EXITCODE, INT64_MIN) != INT64_MIN; /* "died unexpectedly" tells nothing but that */
     if (fact == FR_FACT_NONE && o->e->trace == NULL && o->meaning == FR_MEANS_CAUSE && c->src_exits[o->src] != 0 &&
         is_exit_class(c, o->failure)) {
         o->meaning = FR_MEANS_NOTHING; /* the row it stands in is a fact already */
@@ -244,7 +245,7 @@ static void reactions(const struct fr_case *c, struct fr_obs *o)
         o->meaning = FR_MEANS_TEARDOWN;
         o->failure = f >= 0 ? f : o->failure;
         o->signal = -1;
-    } else if (fact == FR_FACT_EXIT && general) {
+    } else if (fact == FR_FACT_EXIT && general && how) {
         o->meaning = FR_MEANS_NOTHING;
     }
 }

@@ -90,6 +90,11 @@ static const struct fr_obs *exception_of(const struct fr_case *c, const struct f
             return o;
         }
     }
+    for (uint32_t i = 0; is_frame && t != NULL && i < c->obs.n; i++) { /* which may be of a more general class */
+        if (c->obs.v[i].e->trace == t && c->obs.v[i].e->line == (t->origin_line != 0 ? t->origin_line : t->last_line)) {
+            return &c->obs.v[i];
+        }
+    }
     return NULL;
 }
 

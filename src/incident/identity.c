@@ -96,13 +96,16 @@ static void join_pid(struct fr_case *c, int32_t node, int64_t pid, int32_t rank)
     join(&c->pid_rank, key, rank);
 }
 
-static void join_local(struct fr_case *c, int32_t node, int32_t local, int32_t rank)
+/* Two launchers may give one host's name: then the file that both stand in tells them apart. */
+static void join_local(struct fr_case *c, const struct fr_obs *o, int32_t local, int32_t rank)
 {
     char key[64];
     if (local < 0 || rank < 0) {
         return;
     }
-    snprintf(key, sizeof key, "%d/%d", node, local);
+    snprintf(key, sizeof key, "%d/%d", o->node, local);
+    join(&c->local_rank, key, rank);
+    snprintf(key, sizeof key, "s%u/%d", o->src, local);
     join(&c->local_rank, key, rank);
     snprintf(key, sizeof key, "*/%d", local);
     join(&c->local_rank, key, rank);
@@ -159,17 +162,17 @@ static void learn_from(struct fr_case *c, struct fr_obs *o)
     o->node = event_node(c, o);
     if (e->who.rank >= 0) {
         join_pid(c, o->node, e->who.pid, e->who.rank);
-        join_local(c, o->node, e->who.local_rank, e->who.rank);
+        join_local(c, o, e->who.local_rank, e->who.rank);
         join_task(c, e->who.task, e->who.rank);
     }
     if (!says || rank < 0) {
         return;
     }
     join_pid(c, o->node, fr_event_num(e, FR_KEY_PID, -1), rank);
-    join_local(c, o->node, (int32_t)fr_event_num(e, FR_KEY_LOCAL_RANK, -1), rank);
+    join_local(c, o, (int32_t)fr_event_num(e, FR_KEY_LOCAL_RANK, -1), rank);
     if (e->fact == FR_FACT_IDENTITY) {
         join_pid(c, o->node, e->who.pid, rank);
-        join_local(c, o->node, e->who.local_rank, rank);
+        join_local(c, o, e->who.local_rank, rank);
         join_task(c, e->who.task >= 0 ? e->who.task : c->set->sources.v[o->src]->hint.task, rank);
         fr_sv pci = fr_event_text(e, FR_KEY_PCI);
         if (pci.n != 0 && pci.n < 40) {
@@ -503,6 +506,10 @@ int32_t fr_case_rank_of(const struct fr_case *c, const struct fr_who *who, uint3
         char key[64];
         snprintf(key, sizeof key, "%d/%d", node, local);
         r = node >= 0 ? joined(&c->local_rank, key) : -1;
+        if (r < 0) {
+            snprintf(key, sizeof key, "s%u/%d", src, local);
+            r = joined(&c->local_rank, key);
+        }
         if (r < 0) {
             snprintf(key, sizeof key, "*/%d", local);
             r = joined(&c->local_rank, key);

@@ -73,16 +73,17 @@ static void clear_attempt(struct fr_case *c)
 static int32_t told_to_stop(const struct fr_case *c)
 {
     int32_t told = -1;
-    bool died = false;
+    bool died = false, ordered = false;
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
         if (o->attempt != c->attempt) {
             continue;
         }
-        if (o->e->fact == FR_FACT_STOP_RECEIVED) {
+        if (o->e->fact == FR_FACT_SCHEDULER && o->failure >= 0 && !ordered) {
+            told = o->failure; /* who told the launcher, where both speak */
+            ordered = true;
+        } else if (o->e->fact == FR_FACT_STOP_RECEIVED && !ordered) {
             told = fr_case_class(c, "torchrun-sigterm-cascade");
-        } else if (o->e->fact == FR_FACT_SCHEDULER && told < 0) {
-            told = o->failure;
         }
         died |= o->e->fact == FR_FACT_EXIT && fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0;
     }

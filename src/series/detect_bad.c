@@ -161,9 +161,19 @@ void fr_norm_zero_add(struct fr_series *s, struct fr_lane *l, const struct fr_at
     }
 }
 
-void fr_norm_zero_close(struct fr_series *s, struct fr_lane *l, bool at_end)
+/* A norm that was never anything but 0 beside a loss that falls was not measured: DeepSpeed's
+ * pipeline engine in Megatron's line prints 0.000 for it. */
+static bool unmeasured(const struct fr_group *g, const struct fr_lane *l)
 {
-    if (at_end && l->zero_n >= 5 && !l->rl) {
+    const struct fr_lane *loss = g->lanes[FR_METRIC_LOSS];
+    return l->zero_n == l->n && loss != NULL && loss->n_good >= 8 &&
+           loss->best < 0.9 * loss->begin_sum / 5;
+}
+
+void fr_norm_zero_close(struct fr_series *s, const struct fr_group *g, struct fr_lane *l,
+                        bool at_end)
+{
+    if (at_end && l->zero_n >= 5 && !l->rl && !unmeasured(g, l)) {
         fr_pend(s, l, FR_FINDING_ZERO, l->zero, l->zero_n, true,
                 "gradient norm is exactly 0 on %u lines: nothing is learnt", l->zero_n);
     }

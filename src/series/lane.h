@@ -218,7 +218,8 @@ void fr_zero_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, con
 void fr_zero_close(struct fr_series *s, struct fr_group *g, struct fr_lane *l, bool at_end);
 
 void fr_norm_zero_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
-void fr_norm_zero_close(struct fr_series *s, struct fr_lane *l, bool at_end);
+void fr_norm_zero_close(struct fr_series *s, const struct fr_group *g, struct fr_lane *l,
+                        bool at_end);
 
 void fr_level_limit(struct fr_lane *l);
 /* true: v is not normal */

@@ -185,7 +185,7 @@ static void close_lane(struct fr_series *s, struct fr_group *g, struct fr_lane *
         fr_pace_close(s, l, at_end);
         break;
     case FR_METRIC_GRAD_NORM:
-        fr_norm_zero_close(s, l, at_end);
+        fr_norm_zero_close(s, g, l, at_end);
         fr_level_close(s, l, at_end);
         break;
     case FR_METRIC_AUX_LOSS:

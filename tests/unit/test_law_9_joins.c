@@ -76,6 +76,31 @@ T_TEST(slurm_by_task_and_kubernetes_by_pod)
     LOGS_CASES(rows);
 }
 
+T_TEST(launchers_by_their_own_file)
+{
+#define TABLE(rank, local, pid) \
+    FAILED("1", local, pid) TABLE_HEAD TABLE_ROOT ROW("0", "10:05:03", "localhost", rank, local, "1", pid, "") TABLE_END
+    static const struct logs_case rows[] = {
+        {.name = "two launchers that give the same host's name",
+         .files = {{"node-0.log", CLOSED_BY_PEER("[default0]:", "[10.2.0.5]:14727") TABLE("0", "0", "810")},
+                   {"node-1.log", KEY_ERROR("[default1]:") CLOSED_BY_PEER("[default0]:", "[10.2.0.5]:14728") TABLE("3", "1", "911")}},
+         .want = {"python-exception rank 3"}},
+        {.name = "a worker that its executor saw go, and not how",
+         .files = {{"serve.log", "INFO 03-09 10:01:00 [core.py:70] Initializing a V1 LLM engine with config: tensor_parallel_size=4\n"
+                    "ERROR 03-09 10:04:30 [multiproc_executor.py:140] Worker proc VllmWorker-2 died unexpectedly, shutting down executor.\n"}},
+         .want = {"vllm-engine-core-died rank 2"}},
+        {.name = "a worker of Ray Train by its place in the group",
+         .files = {{"driver.log", "(raylet) A worker died or was killed while executing a task by an unexpected system error.\n"
+                    "(TorchTrainer pid=5512) Worker 3 has failed.\n"}},
+         .want = {"ray-worker-died rank 3"}},
+        {.name = "the scheduler's word on who told the launcher to stop",
+         .files = {{"slurm-88.out", STEPS "srun: Job step aborted: Waiting up to 62 seconds for job step to finish.\nKilling subprocess 901\n"
+                    "Main process received SIGTERM, exiting\nslurmstepd: error: *** JOB 88 ON gn11 CANCELLED AT 2026-03-09T10:05:00 ***\n"}},
+         .want = {"slurm-cancelled-signal launcher"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();
