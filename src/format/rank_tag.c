@@ -68,18 +68,23 @@ static bool peel_words(struct fr_record *rec)
 }
 
 /* "Rank 1: text", "rank=1 text", "rank: 1 text" right behind the header of a
- * logging line: its speaker. What goes on with a size or says nothing more is a
- * sentence about ranks. */
+ * logging line, "rank=1 text" also right behind a bare stamp: its speaker. What goes on
+ * with a size or says nothing more is a sentence about ranks. */
 static bool peel_speaker(struct fr_record *rec)
 {
     static const char *const sentences[] = {"world", "WORLD", "local",     "of ", "is ",
                                             "has ",  "pid",   "Completed", NULL};
     fr_sv at = rec->text;
     int32_t rank = -1;
-    if (rec->level == FR_LEVEL_NONE || rec->who.rank >= 0 || rec->is_kernel) {
+    bool stamped =
+        rec->when.basis != FR_TIME_BASIS_NONE || rec->outer.basis != FR_TIME_BASIS_NONE;
+    if ((rec->level == FR_LEVEL_NONE && !stamped) || rec->who.rank >= 0 || rec->is_kernel) {
         return false;
     }
     bool keyed = fr_lex_lit(&at, "rank=") || fr_lex_lit(&at, "rank: ");
+    if (rec->level == FR_LEVEL_NONE && !keyed) {
+        return false;
+    }
     if ((!keyed && !fr_lex_lit(&at, "rank ") && !fr_lex_lit(&at, "Rank ") &&
          !fr_lex_lit(&at, "RANK ")) ||
         !fr_lex_index(&at, &rank)) {
@@ -132,6 +137,9 @@ static const struct fr_format_sample samples[] = {
     {"2025-01-02 03:04:05,678 - train - INFO - Rank 1: epoch 3", "rank=1 text=\"epoch 3\""},
     {"INFO:train:rank=2 step=10 loss=1.5", "rank=2 text=\"step=10 loss=1.5\""},
     {"2025-01-02 03:04:05 [INFO] [rank 1] epoch 3", "rank=1 text=\"epoch 3\""},
+    {"2025-01-02T03:04:05.6Z rank=2 2025-01-02 03:04:05.5 | INFO     | engine:fit:60 - begin",
+     "rank=2 level=info text=begin"},
+    {"2025-01-02T03:04:05.6Z rank 2 of the group left", "rank=-"},
     {"INFO:train:rank=2 world_size=4", "rank=- text=\"rank=2 world_size=4\""},
     {"INFO:train:Rank 5 is ready", "rank=- text=\"Rank 5 is ready\""},
     {"rank 1: no header", "rank=- text=\"rank 1: no header\""},

@@ -155,6 +155,7 @@ static void on_header(struct fr_tracer *t, const struct fr_record *rec, uint64_t
         o->state = WANT_FRAME;
         o->indent = p->indent;
         o->has_group = kind == FR_LINE_GROUP;
+        o->tag = fr_tag_of_header(p->text);
     }
 }
 
@@ -423,10 +424,26 @@ static void on_exception_line(struct fr_tracer *t, const struct fr_record *rec, 
     }
 }
 
+/* The first frame below a header says whether what stood before that was a prefix. */
+static void learn_tag(struct fr_tracer *t, fr_sv text)
+{
+    for (uint32_t i = 0; i < t->n; i++) {
+        struct open *o = t->open[i];
+        if (o->state == WANT_FRAME && fr_tag_on_frame(&o->tag, text)) {
+            fr_tags_learn(&t->tags, &o->tag);
+            o->speaker = fr_tag_speaker(&o->tag, o->speaker);
+            o->tag.n = 0;
+            return;
+        }
+    }
+}
+
 static void feed_line(struct fr_tracer *t, const struct fr_record *rec, uint64_t speaker,
                       fr_sv text)
 {
     struct fr_line_parts p;
+    learn_tag(t, text);
+    text = fr_tags_strip(&t->tags, text, &speaker);
     enum fr_trace_line kind = fr_trace_line_of(text, &p);
     if (in_table(t, rec, speaker, text)) {
         return;

@@ -8,6 +8,7 @@
 #include "format/stack.h"
 #include "format/table.h"
 #include "format/trace_build.h"
+#include "format/trace_tag.h"
 
 enum {
     OPEN_MAX = 64, /* traces and tables together, finished ones that wait included */
@@ -33,6 +34,7 @@ struct open {
     uint8_t state;
     size_t indent;
     uint32_t lines, noise, idle, more, plain;
+    struct fr_tag tag; /* what stood before its header, until a frame shows whether it is a prefix */
 };
 
 struct fr_tracer {
@@ -43,6 +45,7 @@ struct fr_tracer {
     uint32_t n_ignored, ignored_age;
     struct fr_listings listings;
     struct fr_stacks stacks;
+    struct fr_tags tags;
 };
 
 /* For what a line looks for a trace. */

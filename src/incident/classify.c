@@ -210,7 +210,8 @@ static bool went_on(const struct fr_case *c, const struct fr_obs *o)
         decided |= strcmp(*tag, "silent-fallback") == 0; /* that it goes on, on the wrong device, is the failure */
     }
     bool restarted = c->src_restart[o->src] > o->e->last_line;
-    bool trained = s->metric_tail[2] > o->e->last_line;
+    uint64_t end = c->src_exits[o->src] > o->e->last_line ? c->src_exits[o->src] : UINT64_MAX; /* what is printed after it was kept in a pipe */
+    bool trained = s->metric_tail[2] > o->e->last_line && s->metric_tail[2] < end;
     bool warned = o->e->level != FR_LEVEL_NONE && o->e->level <= FR_LEVEL_WARN && s->lines > o->e->last_line + 20;
     bool finished = o->e->level != FR_LEVEL_NONE && o->e->level <= FR_LEVEL_WARN && c->src_done[o->src] > o->e->last_line;
     bool after_end = c->src_done[o->src] != 0 && c->src_done[o->src] < o->e->line && o->e->level == FR_LEVEL_WARN;
@@ -245,7 +246,7 @@ static void reactions(const struct fr_case *c, struct fr_obs *o)
         o->meaning = FR_MEANS_TEARDOWN;
         o->failure = f >= 0 ? f : o->failure;
         o->signal = -1;
-    } else if (fact == FR_FACT_EXIT && general && how) {
+    } else if (fact == FR_FACT_EXIT && (general ? how : is_exit_class(c, o->failure))) {
         o->meaning = FR_MEANS_NOTHING;
     }
 }
@@ -334,6 +335,25 @@ static void waits(struct fr_case *c)
     }
 }
 
+/* A launcher of another node first tries to be the host of the rendezvous: where that is on the same machine its port is taken, and it
+ * joins as a client. No exception says so, and what its processes did after it needed the rendezvous. */
+static void joined_after_all(struct fr_case *c)
+{
+    int32_t taken = fr_case_class(c, "c10d-address-in-use");
+    for (uint32_t i = 0; taken >= 0 && i < c->obs.n; i++) {
+        struct fr_obs *o = &c->obs.v[i];
+        bool said = false, worked = c->set->sources.v[o->src]->metric_tail[0] > o->e->line;
+        for (uint32_t j = 0; o->failure == taken && j < c->obs.n; j++) {
+            const struct fr_obs *x = &c->obs.v[j];
+            bool same = x->src == o->src && x->attempt == o->attempt;
+            said |= same && x->failure == taken && x->e->trace != NULL;
+            worked |= same && x->e->line > o->e->line && x->failure != taken &&
+                      ((x->fatal && x->e->trace != NULL && x->meaning == FR_MEANS_CAUSE) || x->e->fact == FR_FACT_PEER_LOST);
+        }
+        o->recovered |= o->failure == taken && worked && !said;
+    }
+}
+
 void fr_case_classify(struct fr_case *c)
 {
     c->src_exits = FR_NEW_N(&c->arena, uint64_t, c->set->sources.n + 1);
@@ -360,4 +380,5 @@ void fr_case_classify(struct fr_case *c)
     }
     headers(c);
     waits(c);
+    joined_after_all(c);
 }

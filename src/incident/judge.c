@@ -176,8 +176,12 @@ static bool others_cut_off(const struct fr_case *c, const struct fr_cand *k)
 }
 
 /* The launcher told this one from the others. */
-static bool named_by_launcher(const struct fr_case *c, const struct fr_cand *k)
+static bool named_by_launcher(struct fr_case *c, const struct fr_cand *k)
 {
+    const struct fr_rank *r = k->ranks.n == 1 ? fr_case_rank(c, k->ranks.v[0]) : NULL;
+    if (r != NULL && r->has_exit && fr_sv_eq(fr_event_text(r->exit->e, FR_KEY_REASON), FR_SV("spawn"))) {
+        return true; /* mp.spawn tells of the first one only, and whose traceback it is */
+    }
     for (uint32_t i = 0; i < k->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[k->obs.v[i]];
         if (o->e->fact == FR_FACT_EXIT && fr_event_num(o->e, FR_KEY_RANK, -1) >= 0) {
@@ -192,20 +196,23 @@ static bool unnamed_victims(const struct fr_case *c)
 {
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
-        if (o->e->fact == FR_FACT_PEER_LOST && o->fatal && o->subject < 0) {
+        bool victim = o->e->fact == FR_FACT_PEER_LOST || o->e->fact == FR_FACT_TIMEOUT;
+        if (victim && o->fatal && o->subject < 0) {
             return true;
         }
     }
     return false;
 }
 
-static void set_scope(const struct fr_case *c, struct fr_cand *k)
+static void set_scope(struct fr_case *c, struct fr_cand *k)
 {
     const struct fr_failure *f = fr_cand_class(c, k);
     uint32_t world = c->world > 0 ? (uint32_t)c->world : c->ranks.n;
     uint32_t able = world - stopped(c);
     bool told = k->ground == FR_GROUND_SIGNAL || k->ground == FR_GROUND_TRACE;
-    bool everywhere = told && k->ranks.n > 1 && k->ranks.n >= able;
+    /* the same crash in each; an abort is what watchdogs end their processes with */
+    bool crashed = k->ground == FR_GROUND_EXIT && c->world > 0 && strcmp(f->id, "torchrun-sigabrt") != 0 && strcmp(f->id, "native-abort") != 0;
+    bool everywhere = (told || crashed) && k->ranks.n > 1 && k->ranks.n >= able;
     /* as many unnamed sightings as ranks, or as many unnamed deaths: a GPU assertion prints once per thread */
     bool counted = told && k->ranks.n == 0 && world > 1 && (k->n_unknown == world || unnamed_deaths(c, k) >= world);
     bool alike = f->scope == FR_SCOPE_ALL_RANKS && !unnamed_victims(c);

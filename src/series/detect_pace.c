@@ -4,7 +4,8 @@
  *          over its median), broken by three points in a row under it or one in four: >= 16
  *          points (at the end 8, or 12 with less than 64 before) whose mean is 1.15 x the median
  *          and 3 sigma, or at the end 1.04 x and 8 sigma (from the quartiles), or 5 at the end with
- *          1.15 x and 8 sigma. Single values count at most 1.5 x the median. Needs 8 points before.
+ *          1.15 x and 8 sigma. Single values count at most 1.5 x the median; where four in five
+ *          are over 3 x the median, the noise before does not matter. Needs 8 points before.
  *          A changed batch starts anew.
  *          Shorter series: two to seven even steps (range <= 0.3 %), then at least three, each not
  *          shorter than the one before (0.5 % slack), up to the end, the last 1.04 to 1.6 x: a
@@ -122,8 +123,12 @@ void fr_pace_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at,
         if (c->n_slow++ == 0) {
             c->slow = fr_mark_take(s, c->slow, at, v, l->good_step, c->middle);
             c->sum = c->clipped = 0;
+            c->n_far = 0;
         }
         c->sum += v;
+        if (v > 3 * c->middle && c->n_far++ == 0) {
+            c->far = fr_mark_take(s, c->far, at, v, l->good_step, c->middle);
+        }
         c->clipped += fmin(v, 1.5 * c->middle);
         c->normal_run = 0;
         c->last_line = at->line;
@@ -168,11 +173,12 @@ void fr_pace_close(struct fr_series *s, struct fr_lane *l, bool at_end)
     bool held = at_end && c->normal_run == 0;
     uint32_t enough = !held ? 16 : l->n_good - n >= 64 ? 8 : 12;
     bool clear = held && n >= 5 && ratio >= 1.15 && robust - c->middle >= 8 * c->sigma;
+    bool far = n >= enough && 5 * (uint64_t)c->n_far >= 4 * (uint64_t)n; /* whatever the noise was before */
     c->n_slow = c->normal_run = c->n_inside = 0;
     double over = robust - c->middle;
-    if (clear || (n >= enough && ((ratio >= 1.15 && over >= 3 * c->sigma) ||
+    if (clear || far || (n >= enough && ((ratio >= 1.15 && over >= 3 * c->sigma) ||
                         (held && ratio >= 1.04 && over >= 8 * c->sigma)))) {
-        drop(s, l, c->slow, n, c->middle, mean, held);
+        drop(s, l, far ? c->far : c->slow, n, c->middle, mean, held);
     } else if (at_end && !c->creep_dead && l->n_good <= CREEP_MAX && c->creep_n >= 3 &&
                c->creep_last >= 1.04 * c->creep_base && c->creep_last <= 1.6 * c->creep_base) {
         drop(s, l, c->creep, c->creep_n, c->creep_base, c->creep_last, true);

@@ -76,13 +76,14 @@ struct fr_skips {
 /* Step time (or time per item): a sample of the whole run, and the streak of slow points that is
  * open. */
 struct fr_pace {
-    struct fr_mark *begin, *slow, *creep;
+    struct fr_mark *begin, *slow, *far, *creep;
     double keep[FR_KEEP];
     uint64_t keep_every, next_learn;
     uint8_t keep_n;
     double middle, limit, sigma; /* median; 90 % quantile or 4 % over the median; robust sigma */
     double sum, clipped; /* of the streak; clipped: single values count at most 1.5 x the median */
-    uint32_t n_slow, normal_run, n_inside; /* n_inside: normal points within the streak */
+    uint32_t n_slow, n_far, normal_run; /* of the streak; over 3 x the median; normal since */
+    uint32_t n_inside;                  /* normal points within the streak */
     uint64_t last_line;
     double creep_base, creep_last; /* short series: steps that grow from an even start */
     uint32_t creep_n;

@@ -182,6 +182,25 @@ T_TEST(speakers)
 }
 
 /* A logger puts its prefix before the header; the rest of its message follows bare. */
+T_TEST(prefixes_that_nobody_knows)
+{
+    EXPECT("<w0> Traceback (most recent call last):\n"
+           "<w1> Traceback (most recent call last):\n"
+           "<w1>   File \"fit.py\", line 4, in load\n"
+           "<w0>   File \"fit.py\", line 9, in step\n"
+           "<w0>     x = d[k]\n"
+           "<w1>     y = e[k]\n"
+           "<w1> KeyError: 'b'\n"
+           "<w0> IndexError: list index out of range\n",
+           "1-8 IndexError|list index out of range at fit.py:9 step\n"
+           "2-7 KeyError|'b' at fit.py:4 load\n");
+    EXPECT("it failed: Traceback (most recent call last):\n" /* a message, and no prefix */
+           "  File \"fit.py\", line 4, in load\n"
+           "    y = e[k]\n"
+           "KeyError: 'b'\n",
+           "1-4 KeyError|'b' at fit.py:4 load\n");
+}
+
 T_TEST(below_a_logged_header)
 {
     EXPECT("[2026-03-11 08:05:41 TP2] Loader hit a wall: " TB "  File \"fit.py\", line 3, in f\n    x\nMyFault: y\n",

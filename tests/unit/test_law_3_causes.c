@@ -3,6 +3,10 @@
  * destructors and launcher footers never initiate; torchrun's table is evidence of exit codes, not of order. */
 #include "law_lines.h"
 
+#define PORT_TAKEN                                                                                                     \
+    "[W309 10:00:00.837608688 socket.cpp:525] [c10d] The server socket has failed to bind to [::]:29511 (errno: 98 - Address already in use).\n" \
+    "[E309 10:00:00.838299576 socket.cpp:561] [c10d] The server socket has failed to listen on any local network address.\n"
+
 T_TEST(causes_beat_symptoms)
 {
     static const struct logs_case rows[] = {
@@ -203,6 +207,14 @@ T_TEST(who_said_why_and_who_waited)
          .files = {{"console.log", "[rank2]: Traceback (most recent call last):\n[rank2]:   File \"/srv/fit.py\", line 9, in load\n[rank2]:     subprocess.run(x)\n"
                     "[rank2]: subprocess.CalledProcessError: Command '['convert', 'a.png']' returned non-zero exit status 4.\n"}},
          .want = {"python-exception rank 2"}},
+        {.name = "a launcher whose port is taken joins the one that has it",
+         .files = {{"n0.out", I_AM("0", "4", "900", "gn11") CLOSED_BY_PEER("", "[10.2.0.5]:14727")},
+                   {"n1.out", PORT_TAKEN I_AM("2", "4", "902", "gn11") KEY_ERROR("")}},
+         .want = {"python-exception rank 2"}},
+        {.name = "a process whose port is taken ends of it",
+         .files = {{"n0.out", PORT_TAKEN TRACE("", "fit.py", "20", "setup", "RuntimeError: The server socket has failed to listen on any local network address. "
+                                               "The server socket has failed to bind to [::]:29511 (errno: 98 - Address already in use).")}},
+         .want = {"c10d-address-in-use *"}},
         {.name = "waiting for the others at the start, as the last word",
          .files = {{"a.log", JOINING JOINING JOINING}}, .want = {"store-based-barrier-timeout *"}},
         {.name = "waiting for the others at the start, and then they came",
@@ -210,6 +222,17 @@ T_TEST(who_said_why_and_who_waited)
          .want = {"healthy"}},
     };
     LOGS_CASES(rows);
+}
+
+T_TEST(a_death_by_signal_began_with_the_first_complaint)
+{
+    struct logs l;
+    logs_begin(&l);
+    logs_add(&l, "console.log", "using world size: 2, data-parallel size: 2\n" CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727") STOP("900") FAILED("-7", "1", "901"));
+    T_EQ_STR(logs_answer(&l), "sigbus-exit-minus-7 rank 1");
+    const struct fr_incident *in = logs_incident(&l, 0);
+    T_OK(in != NULL && in->evidence.n > 0 && fr_sv_has(in->evidence.v[0].text, FR_SV("Connection closed by peer")));
+    logs_end(&l);
 }
 
 int main(void)

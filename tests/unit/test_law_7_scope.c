@@ -20,6 +20,10 @@ T_TEST(the_same_error_everywhere)
                     TABLE_HEAD ROW("1", "10:05:01", "gn11", "1", "1", "1", "901", "") ROW("2", "10:05:01", "gn11", "3", "3", "1", "903", "")
                     ROW("3", "10:05:02", "gn11", "2", "2", "-15", "902", " (SIGTERM)") TABLE_ROOT ROW("0", "10:05:01", "gn11", "0", "0", "1", "900", "") TABLE_END}},
          .want = {"* all-ranks"}},
+        {.name = "the same crash of all processes of a known world",
+         .files = {{"console.log", "using world size: 2, data-parallel size: 2\n" TABLE_HEAD ROW("1", "10:05:01", "gn11", "1", "1", "-11", "901", " (SIGSEGV)")
+                    TABLE_ROOT ROW("0", "10:05:01", "gn11", "0", "0", "-11", "900", " (SIGSEGV)") TABLE_END}},
+         .want = {"torchrun-sigsegv all-ranks"}},
         {.name = "all but one, told by the tee prefixes of one host",
          .files = {{"console.log", "[default0]:" I_AM("0", "2", "900", "gn11") "[default1]:" I_AM("1", "2", "901", "gn11") ARGUMENT("[default0]:") ARGUMENT("[default1]:")}},
          .want = {"* all-ranks"}},
@@ -61,6 +65,16 @@ T_TEST(not_everywhere)
         {.name = "one process alone has no other ranks",
          .files = {{"fit.log", STEPS KEY_ERROR("")}},
          .want = {"python-exception unknown", "python-exception rank 0"}},
+        {.name = "a package that one node lacks, and the other node waits for it",
+         .files = {{"gn11.out", TRACE("", "fit.py", "20", "setup", "torch.distributed.DistStoreError: wait timeout after 12000ms, keys: /default_pg/0//cpu//0/2")},
+                   {"gn12.out", TRACE("", "fit.py", "9", "load", "ModuleNotFoundError: No module named 'fused_tok'")
+                    TRACE("", "fit.py", "9", "load", "ModuleNotFoundError: No module named 'fused_tok'")}},
+         .want = {"!* all-ranks", "*"}},
+        {.name = "mp.spawn names the first of several that all might have failed alike",
+         .files = {{"console.log", TRACE("", "main.py", "24", "<module>", "torch.multiprocessing.spawn.ProcessRaisedException: ")
+                    "\n-- Process 2 terminated with the following error:\n"
+                    TRACE("", "engine.py", "68", "fit", "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x60 and 64x32)")}},
+         .want = {"shape-mismatch-matmul rank 2"}},
     };
     LOGS_CASES(rows);
 }

@@ -81,6 +81,14 @@ T_TEST(throughput_drop)
     expect(&r, FR_METRIC_STEP_TIME, FR_FINDING_DROP, 3);
     end(&r);
 
+    begin(&r, 84); /* noise, then ten times as slow with one step as before */
+    for (int i = 0; i < 50; i++) {
+        bool slow = i >= 26 && i != 33;
+        add1(&r, i, FR_METRIC_STEP_TIME, (slow ? 0.6 : 0.06) * exp(0.2 * normal(&r)));
+    }
+    expect(&r, FR_METRIC_STEP_TIME, FR_FINDING_DROP, 27);
+    end(&r);
+
     begin(&r, 83); /* the batch doubled: that is why */
     for (int i = 0; i < 200; i++) {
         struct fr_point p = point(i);
