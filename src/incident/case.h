@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* case: the working set of one decision. Built from a sealed evidence set in this order:
  *   identity.c  who is who: pids, local ranks, tasks, hosts and PCI addresses joined to global ranks where that is proven
+ *   names.c     the same from the names of files, taken together
  *   timeline.c  when each event began, on one clock with per-node skew
  *   ranks.c     what is known about every rank: its log, life signs, exit, symptoms
  *   causes.c    candidates from signals, traces and series; silence.c, exits.c, collectives.c and stacks.c add those nobody printed
@@ -106,6 +107,7 @@ struct fr_case {
 };
 
 void fr_case_identify(struct fr_case *c);
+void fr_case_names(struct fr_case *c); /* names.c: src_rank of files whose names are a series */
 void fr_case_timeline(struct fr_case *c);
 void fr_case_classify(struct fr_case *c);
 void fr_case_ranks(struct fr_case *c);
