@@ -71,9 +71,11 @@ static int survey_step(struct fr_checking *k, uint32_t from, uint32_t to, struct
     struct fr_arena scratch = FR_ARENA_INIT(0);
     uint32_t *which = FR_NEW_N(&scratch, uint32_t, c->tensors_n + 1), n = 0;
     struct fr_survey *found = FR_NEW_N(&scratch, struct fr_survey, c->tensors_n + 1);
-    const struct fr_survey_options o = {
+    struct fr_survey_options o = {
         .threads = k->o->threads, .progress = k->o->progress, .ctx = k->o->ctx};
-    int rc = which == NULL || found == NULL ? fr_err_set(err, FR_NOMEM, "out of memory") : 0;
+    const bool sums = fr_sums_list(k, from, to, &scratch, &o.sums, &o.sums_n);
+    int rc = which == NULL || found == NULL || !sums ? fr_err_set(err, FR_NOMEM, "out of memory")
+                                                     : 0;
     for (uint32_t i = 0; rc == 0 && i < c->tensors_n; i++) {
         const uint32_t step = c->files[c->tensors[i].file].step_index;
         if (step >= from && step <= to) {
@@ -103,6 +105,9 @@ static int survey_step(struct fr_checking *k, uint32_t from, uint32_t to, struct
                 f->offset = found[i].at;
             }
         }
+    }
+    if (rc == 0) {
+        fr_sums_say(k, o.sums, o.sums_n);
     }
     fr_arena_release(&scratch);
     return rc;
@@ -417,7 +422,16 @@ static void checked(struct fr_checking *k)
         }
         *s = fr_sv_z(said[i]);
     }
-    fr_sv *s = FR_PUSH(&k->r->checked);
+    fr_sv *s = k->sums_reckoned + k->sums_passed > 0 ? FR_PUSH(&k->r->checked) : NULL;
+    if (s != NULL) {
+        *s = k->sums_passed > 0
+                 ? fr_arena_printf(k->arena,
+                                   "checksums inside zips: of %" PRIu32 " members; not of %" PRIu32
+                                   " larger than 64 KiB, which --crc compares as well",
+                                   k->sums_reckoned, k->sums_passed)
+                 : FR_SV("checksums inside zips: of all members that tensors are read from");
+    }
+    s = FR_PUSH(&k->r->checked);
     if (s != NULL) {
         *s = k->config.model.path.n > 0
                  ? fr_arena_printf(k->arena, "overflow risks of fp16, with %.*s",

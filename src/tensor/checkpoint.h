@@ -43,6 +43,13 @@ struct fr_ckpt_member {       /* a deflated member of a zip: its elements have t
     uint64_t offset, packed, unpacked;
 };
 
+struct fr_ckpt_sum {          /* a member of a zip whose writer noted a checksum of what tensors are read from */
+    fr_sv name;               /* "archive/data/3" */
+    uint32_t file, crc;       /* CRC-32 of the unpacked bytes; 0, which torch writes when told not to reckon it, is not listed */
+    uint64_t offset, bytes;   /* as in struct fr_tensor */
+    int32_t member;
+};
+
 struct fr_ckpt_file {
     fr_sv path;               /* as given or found; for people and for opening */
     fr_sv format;             /* name of its formats.def row, or "index", "config", "manifest", "other" */
@@ -78,6 +85,7 @@ enum fr_problem_kind {
     FR_PROBLEM_REFUSED,       /* what only running a pickle brings back, a legacy format: refused by name */
     FR_PROBLEM_DTYPE,         /* a type we do not know; its bytes are skipped */
     FR_PROBLEM_CHECKSUM,      /* against a manifest */
+    FR_PROBLEM_DAMAGED,       /* bytes that are not those whose checksum the file holds */
     FR_PROBLEM_UNREADABLE,    /* open, read, shrunk while read */
     FR_PROBLEM_LIMIT,
     FR_PROBLEM_KINDS
@@ -102,6 +110,7 @@ struct fr_checkpoint {
     struct fr_ckpt_step *steps;     uint32_t steps_n;   /* by step, then path */
     struct fr_tensor *tensors;      uint32_t tensors_n; /* by step, then natural order of names, then rank and chunk */
     struct fr_ckpt_member *members; uint32_t members_n;
+    struct fr_ckpt_sum *sums;       uint32_t sums_n;
     struct fr_problem *problems;    uint32_t problems_n; /* by file, then offset */
 };
 

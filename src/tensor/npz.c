@@ -86,6 +86,12 @@ static void read_member(struct fr_ckpt *c, uint32_t file, const struct fr_zip *z
         }
     }
     if (!c->nomem) {
+        fr_ckpt_sum(c, &(struct fr_ckpt_sum){.name = m->name,
+                                             .file = file,
+                                             .crc = m->crc,
+                                             .offset = member < 0 ? at : 0,
+                                             .bytes = m->unpacked,
+                                             .member = member});
         fr_npy_add(c, file, name, (fr_sv){header, n}, member < 0 ? at : 0, m->unpacked, member);
     }
     fr_free(header);

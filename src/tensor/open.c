@@ -315,11 +315,13 @@ static void seal(struct fr_ckpt *c, struct fr_checkpoint *ret)
                                   .steps_n = c->steps.n,
                                   .tensors_n = c->tensors.n,
                                   .members_n = c->members.n,
+                                  .sums_n = c->sums.n,
                                   .problems_n = c->problems.n};
     ret->files = move(c, c->files.v, c->files.n, sizeof c->files.v[0]);
     ret->steps = move(c, c->steps.v, c->steps.n, sizeof c->steps.v[0]);
     ret->tensors = move(c, c->tensors.v, c->tensors.n, sizeof c->tensors.v[0]);
     ret->members = move(c, c->members.v, c->members.n, sizeof c->members.v[0]);
+    ret->sums = move(c, c->sums.v, c->sums.n, sizeof c->sums.v[0]);
     ret->problems = move(c, c->problems.v, c->problems.n, sizeof c->problems.v[0]);
 }
 
@@ -397,6 +399,7 @@ int fr_checkpoint_open(const char *const *paths, uint32_t n, const struct fr_ckp
     fr_vec_free(c.steps.v);
     fr_vec_free(c.tensors.v);
     fr_vec_free(c.members.v);
+    fr_vec_free(c.sums.v);
     fr_vec_free(c.problems.v);
     fr_vec_free(found.list.v);
     if (rc == 0) {

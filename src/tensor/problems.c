@@ -61,6 +61,8 @@ static enum fr_rule rule_of(const struct fr_checking *k, const struct fr_problem
         return FR_RULE_DTYPE;
     case FR_PROBLEM_CHECKSUM:
         return FR_RULE_CHECKSUM;
+    case FR_PROBLEM_DAMAGED:
+        return FR_RULE_DAMAGED;
     case FR_PROBLEM_UNREADABLE:
         return FR_RULE_UNREADABLE;
     default:

@@ -88,6 +88,12 @@ static void locate(struct walk *w, struct storage *s, const struct fr_zip_member
         s->member = (int32_t)w->c->members.n - 1;
         s->offset = 0;
     }
+    fr_ckpt_sum(w->c, &(struct fr_ckpt_sum){.name = m->name,
+                                            .file = w->file,
+                                            .crc = m->crc,
+                                            .offset = s->offset,
+                                            .bytes = m->unpacked,
+                                            .member = s->member});
 }
 
 static void make_storage(struct walk *w, struct storage *s, uint32_t persid, fr_sv key,

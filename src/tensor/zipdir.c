@@ -5,6 +5,7 @@
 #include "tensor/inflate.h"
 
 #include <stdlib.h>
+#include <zlib.h>
 
 enum { EOCD = 22, LOCATOR = 20, EOCD64 = 56, CENTRAL = 46, LOCAL = 30 };
 
@@ -135,6 +136,7 @@ static int read_entry(struct fr_zip *z, struct fr_arena *arena, const char *dir,
                                 .local = fr_le32(p + 42),
                                 .packed = fr_le32(p + 20),
                                 .unpacked = fr_le32(p + 24),
+                                .crc = fr_le32(p + 16),
                                 .method = fr_le16(p + 10),
                                 .encrypted = (fr_le16(p + 8) & 1) != 0};
     bool is_new = false;
@@ -290,4 +292,10 @@ int fr_zip_load(const struct fr_zip *z, const struct fr_zip_member *m, size_t mo
     p[m->unpacked] = '\0';
     *ret = p;
     return 0;
+}
+
+bool fr_zip_sound(const struct fr_zip_member *m, const char *bytes, uint32_t *ret)
+{
+    *ret = (uint32_t)crc32_z(0, (const Bytef *)bytes, (size_t)m->unpacked);
+    return m->crc == 0 || *ret == m->crc;
 }

@@ -3,7 +3,7 @@
 
   test_check.py FAULTRANK SOURCE_DIR
 """
-import hashlib, json, os, re, shutil, struct, subprocess, sys, tempfile, zipfile
+import hashlib, io, json, os, re, shutil, struct, subprocess, sys, tempfile, zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import make_sandbox
@@ -241,6 +241,61 @@ def test_objects_besides_tensors(box):
     check(any(f["rule"] == "objects-besides-tensors" and "TrainingArguments" in f["text"] for f in doc["findings"]), "they are named", doc["findings"])
     pickled(box, "trainer/checkpoint-10/training_args.bin", args, _0=b"1234")
     check(box.json("trainer")["verdict"] == "cannot-tell", "a storage that no tensor uses may be theirs")
+
+
+def members(data):
+    """Where the packed bytes of the members of a zip lie: {name: (offset, bytes, method)}."""
+    r = {}
+    for m in zipfile.ZipFile(io.BytesIO(data)).infolist():
+        name, extra = struct.unpack("<HH", data[m.header_offset + 26:m.header_offset + 30])
+        r[m.filename] = (m.header_offset + 30 + name + extra, m.compress_size, m.compress_type)
+    return r
+
+
+def test_damaged_members(box):
+    """One bit of what a zip holds differs from what was written: the checksum inside tells, which torch.load does not look at."""
+    for fixture in ("torch/modern.pt", "torch/old.bin", "torch/deflated.pt", "numpy/stored.npz", "numpy/deflated.npz"):
+        data = open(f"{FIXTURES}/{fixture}", "rb").read()
+        name = "flipped" + os.path.splitext(fixture)[1]
+        for member, (at, n, method) in members(data).items():
+            if n == 0 or not (member.endswith("data.pkl") or "/data/" in member or member.endswith(".npy")):
+                continue
+            for k in sorted({0, n // 3, n // 2, n - 1} if method == 0 else {0, n // 2}):  # a stream ends in bits without meaning
+                box.write(name, data[:at + k] + bytes([data[at + k] ^ 0x10]) + data[at + k + 1:])
+                p = box.run("-f", "json", name)
+                rules = {f["rule"]: f for f in json.loads(p.stdout)["findings"]} if p.returncode < 64 else {}
+                check(p.returncode == 1, f"{fixture}: byte {k} of {member} was flipped: exit {p.returncode}", p.stdout + p.stderr)
+                if method == 0 and not member.endswith(".npy"):
+                    f = rules.get("member-damaged", {})
+                    check(member in f.get("text", "") and f.get("offset", 0) >= at, f"{fixture}: {member} is named, with its place", rules)
+    z = members(data := open(f"{FIXTURES}/torch/modern.pt", "rb").read())
+    torn = bytearray(data)  # torch.serialization.set_crc32_options(False) writes zeros
+    for i in range(len(torn) - 46):
+        if torn[i:i + 4] == b"PK\x01\x02":
+            torn[i + 16:i + 20] = b"\0\0\0\0"
+    torn[z["modern/data/0"][0]] ^= 1
+    box.write("no_sums.pt", bytes(torn))
+    check(box.run("no_sums.pt").returncode == 0, "a checksum that was not reckoned is none")
+
+
+def test_large_members(box):
+    """Over 64 MiB only small members are compared, unless --crc is given; the report says so."""
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (17301504,), }"
+    header = b"\x93NUMPY\x01\x00\x76\x00" + header.ljust(117) + b"\n"
+    body = bytearray(struct.pack("<4096f", *(0.5 + i / 8192 for i in range(4096))) * (17301504 // 4096))
+    with zipfile.ZipFile(box.folder + "/large.npz", "w", zipfile.ZIP_STORED) as z:
+        z.writestr("w.npy", header + bytes(body))
+    with open(box.folder + "/large.npz", "r+b") as f:
+        f.seek(40 << 20)
+        was = f.read(1)
+        f.seek(40 << 20)
+        f.write(bytes([was[0] ^ 1]))
+    p = box.run("large.npz")
+    check(p.returncode == 0 and "1 larger than 64 KiB, which --crc compares" in " ".join(p.stdout.decode().split()), "left out, and said", p.stdout)
+    for threads in ("1", "4"):
+        p = box.run("--crc", "--threads", threads, "large.npz")
+        check(p.returncode == 1 and b"'w.npy'" in p.stdout, "--crc finds it", p.stdout)
+    os.unlink(box.folder + "/large.npz")
 
 
 def test_stand_ins(box):
