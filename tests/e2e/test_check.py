@@ -243,6 +243,16 @@ def test_objects_besides_tensors(box):
     check(box.json("trainer")["verdict"] == "cannot-tell", "a storage that no tensor uses may be theirs")
 
 
+def test_deepspeed_world(box):
+    """A model's file knows of how many model-parallel ranks it is one."""
+    shutil.copytree(f"{FIXTURES}/deepspeed", f"{box.folder}/world")
+    pickled(box, "world/global_step100/mp_rank_00_model_states.pt", b"\x80\x02}(X\x0d\x00\x00\x00mp_world_sizeK\x02X\x06\x00\x00\x00moduleNu.")
+    doc = box.json("world")
+    texts = " ".join(f["text"] for f in doc["findings"])
+    check(doc["verdict"] == "do-not-promote" and "not there: mp_rank_01_model_states.pt" in texts and "mp_rank_01_optim_states.pt" in texts,
+          "the other rank's files are missed", doc["findings"])
+
+
 def members(data):
     """Where the packed bytes of the members of a zip lie: {name: (offset, bytes, method)}."""
     r = {}

@@ -171,6 +171,13 @@ T_TEST(layouts_of_ranks)
         {"cp -r $F/deepspeed/. . && cd global* && for i in zero*; do mv $i bf16_$i; done && rm mp*", FR_PROBLEM_MISSING, "the model's states are not there", false},
         {"cp -r $F/deepspeed/. . && cd global* && rm zero* && mv mp* layer_0_expert_0_mp_rank_00_model_states.pt", FR_PROBLEM_KINDS, NULL, true},
         {"cp -r $F/deepspeed/. . && cd global* && mv mp* layer_00-model_00-model_states.pt", FR_PROBLEM_KINDS, NULL, true},
+        {"cp -r $F/deepspeed/. . && cd global* && for i in *; do cp $i $(echo $i | sed s/mp_rank_00/mp_rank_01/); done", FR_PROBLEM_KINDS, NULL, true},
+        {"cp -r $F/deepspeed/. . && cd global* && for i in *; do cp $i $(echo $i | sed s/mp_rank_00/mp_rank_01/); done; rm mp_rank_01*", FR_PROBLEM_MISSING, "files of model-parallel ranks are not there: mp_rank_01_model_states.pt", false},
+        {"cp -r $F/deepspeed/. . && cd global* && for i in *; do cp $i $(echo $i | sed s/mp_rank_00/mp_rank_01/); done; rm zero*mp_rank_01*", FR_PROBLEM_MISSING, "no optimizer's shard of some model-parallel ranks is there, while others have them: zero_pp_rank_*_mp_rank_01_optim_states.pt", false},
+        {"cp -r $F/deepspeed/. . && cd global* && for i in *; do cp $i $(echo $i | sed s/mp_rank_00/mp_rank_02/); done; cp zero_pp_rank_0_mp_rank_00* zero_pp_rank_0_mp_rank_01_optim_states.pt; cp mp_rank_00* mp_rank_01_model_states.pt", FR_PROBLEM_MISSING, "speaks of 2 partitions", false},
+        {"cp -r $F/deepspeed3/. . && rm global*/*rank_1*model_states*", FR_PROBLEM_MISSING, "of some ranks one is not there: zero_pp_rank_1_mp_rank_00_model_states.pt", false},
+        {"cp -r $F/deepspeed3/. . && cd global* && for i in *; do cp $i $(echo $i | sed s/mp_rank_00/mp_rank_01/); done", FR_PROBLEM_KINDS, NULL, true},
+        {"cp -r $F/deepspeed3/. . && cd global* && for i in *; do cp $i $(echo $i | sed s/mp_rank_00/mp_rank_01/); done; rm zero_pp_rank_1_mp_rank_01_*", FR_PROBLEM_MISSING, "as many data-parallel ranks, but some files are not there: zero_pp_rank_1_mp_rank_01_optim_states.pt", false},
         {"cp -r $F/deepspeed/. . && rm latest", FR_PROBLEM_POINTER, "has no file 'latest': load_checkpoint without a tag", true},
         {"mkdir run && cp -r $F/deepspeed/. run && rm run/latest", FR_PROBLEM_KINDS, NULL, true}, /* not the folder that was named */
         {"mkdir -p checkpoint-100 && cp -r $F/deepspeed/. checkpoint-100", FR_PROBLEM_KINDS, NULL, true},
