@@ -102,6 +102,9 @@ static double number(const json_t *o, const char *paths)
 static int truth(const json_t *v)
 {
     return json_is_boolean(v) ? json_is_true(v)
+           : json_is_integer(v) ? (json_integer_value(v) == 1   ? 1
+                                   : json_integer_value(v) == 0 ? 0
+                                                                : -1)
            : json_is_string(v) && strcmp(json_string_value(v), "auto") != 0
                ? strcmp(json_string_value(v), "true") == 0
                : -1;
@@ -277,6 +280,11 @@ static int read_json(struct fr_config *c, const json_t *root, fr_sv path, struct
         s = new_settings(c, FR_SETTINGS_HF, path);
         if (s != NULL) {
             read_hf(root, s);
+        }
+        const json_t *inner = json_object_get(root, "deepspeed"); /* else a path */
+        s = json_is_object(inner) ? new_settings(c, FR_SETTINGS_DEEPSPEED, path) : NULL;
+        if (s != NULL) {
+            read_deepspeed(inner, s);
         }
         return 0;
     }

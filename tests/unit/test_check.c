@@ -316,7 +316,15 @@ T_TEST(training_settings)
         {"{\"fp16\":{\"enabled\":true,\"initial_scale_power\":40}}", "loss-scale-settings",
          "1.09951e+12"},
         {"{\"bf16\":{\"enabled\":true},\"fp16\":{\"enabled\":false,\"loss_scale\":1024}}",
-         "bf16-with-loss-scale", "1024"},
+         "bf16-with-loss-scale", "fp16.loss_scale is 1024 beside bf16 enabled and fp16 not: it has "
+                                 "no effect"},
+        {"{\"bf16\":{\"enabled\":true,\"loss_scale\":1024}}", "bf16-with-loss-scale",
+         "bf16.loss_scale is 1024, a key that DeepSpeed's bf16 block does not have"},
+        {"{\"bfloat16\":{\"enabled\":1,\"loss_scale\":2}}", "bf16-with-loss-scale", "is 2, a key"},
+        {"pretrain_gpt.py --bf16 --loss-scale 1024 --accumulate-allreduce-grads-in-fp32\n",
+         "bf16-with-loss-scale", "Megatron scales every loss by it"},
+        {"{\"learning_rate\":1e-4,\"deepspeed\":{\"bf16\":{\"enabled\":true,\"loss_scale\":4}}}",
+         "bf16-with-loss-scale", "is 4, a key"},
         {"{\"gradient_clipping\":0,\"fp16\":{\"enabled\":\"auto\"}}", "no-clipping", "DeepSpeed"},
         {"{\"per_device_train_batch_size\":4,\"fp16\":true,\"adam_epsilon\":1e-08}",
          "adam-eps-vanishes", "1e-08"},
@@ -330,9 +338,18 @@ T_TEST(training_settings)
         T_FOUND(path, FR_CHECK_PROMOTE, rows[i].rule, "", rows[i].words);
         T_EQ_INT(r.findings.n, 1);
     }
-    const char *both = "{\"fp16\":{\"enabled\":true},\"bf16\":{\"enabled\":true}}";
-    o.config = made_text("settings", both, strlen(both));
-    T_FOUND(path, FR_CHECK_DO_NOT, "precision-settings-conflict", "", "both enabled");
+    static const struct {
+        const char *text, *words;
+    } both[] = {
+        {"{\"fp16\":{\"enabled\":true},\"bf16\":{\"enabled\":true}}", "modes cannot be"},
+        {"{\"fp16\":{\"enabled\":1},\"bf16\":{\"enabled\":true}}", "modes cannot be"},
+        {"{\"learning_rate\":1e-4,\"fp16\":true,\"bf16\":true}", "At most one of fp16 and bf16"},
+        {"pretrain_gpt.py --fp16 --bf16\n", "Megatron's check of its arguments"},
+    };
+    for (size_t i = 0; i < sizeof both / sizeof both[0]; i++) {
+        o.config = made_text("settings", both[i].text, strlen(both[i].text));
+        T_FOUND(path, FR_CHECK_DO_NOT, "precision-settings-conflict", "", both[i].words);
+    }
     o.config = made_text("settings", "hello", 5);
     T_EQ_INT(check(path), -FR_SYNTAX);
     o.config = NULL;
