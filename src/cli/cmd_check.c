@@ -113,6 +113,16 @@ static int run(const struct fr_command *c, const struct fr_args *a)
         .threads = threads != NULL ? (unsigned)strtoul(threads, NULL, 10) : 0,
         .progress = progress ? fr_progress : NULL,
     };
+    if (a->n == 0 && o.config != NULL) {
+        return fr_fail(FR_EXIT_USAGE,
+                       "'check' needs the checkpoint, too: 'faultrank check --config %s PATH...'; "
+                       "the config.json in its folder is found without --config",
+                       o.config);
+    }
+    if (a->n == 0) {
+        return fr_fail(FR_EXIT_USAGE,
+                       "'check' needs PATH...: 'faultrank check --help' shows how");
+    }
     if (o.replicas && a->n < 2) {
         return fr_fail(FR_EXIT_USAGE, "'--replicas' needs two paths or more");
     }
@@ -163,7 +173,7 @@ const struct fr_command fr_command_check = {
     .options = options,
     .examples = examples,
     .operand_kind = FR_ARG_FILE,
-    .min = 1,
+    .min = 0, /* run() says what is missing */
     .max = -1,
     .run = run,
 };

@@ -327,7 +327,11 @@ static void look(struct fr_checking *k, uint32_t from, uint32_t to)
     fr_check_risk(k);
     fr_check_settings(k);
     if (k->r->tensors.n == 0) {
-        fr_found(k, FR_RULE_NOTHING, NULL, k->c->steps[to].path, "No tensor was found.");
+        fr_found(k, FR_RULE_NOTHING, NULL, k->c->steps[to].path,
+                 fr_sv_ends(k->c->steps[to].path, FR_SV(".json"))
+                     ? "A file of settings holds no tensors: name the checkpoint's folder, in which "
+                       "config.json is found by itself."
+                     : "No tensor was found.");
     }
 }
 
@@ -507,7 +511,10 @@ int fr_check_paths(const char *const *paths, uint32_t n, const struct fr_check_o
         rc = c.problems_n > 0
                  ? fr_err_set(err, FR_SYNTAX, "%.*s", (int)fr_sv_head(c.problems[0].text, 250).n,
                               c.problems[0].text.p)
-                 : fr_err_set(err, FR_SYNTAX, "'%.200s' holds no checkpoint", paths[0]);
+                 : fr_err_set(err, FR_SYNTAX, "'%.200s' holds no checkpoint%s", paths[0],
+                              fr_sv_ends(fr_sv_z(paths[0]), FR_SV(".json"))
+                                  ? ": settings go with --config, beside the checkpoint's PATH"
+                                  : "");
     }
     if (rc == 0) {
         struct fr_checking k = {.o = o, .c = &c, .r = &r, .arena = &r.arena};

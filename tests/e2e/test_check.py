@@ -63,6 +63,22 @@ def test_exit_codes(box):
             check(p.stderr.startswith(b"faultrank: ") and p.stderr.count(b"\n") == 1 and not p.stdout, f"check {' '.join(args)}: one sentence", p.stderr)
 
 
+def test_settings_want_a_checkpoint(box):
+    """Whoever gives settings alone reads what to do."""
+    box.write("ds.json", b'{"bf16":{"enabled":true}}')
+    rows = (
+        (64, ("--config", "ds.json"), "needs the checkpoint, too: 'faultrank check --config ds.json PATH...'; the config.json in its folder is found"),
+        (65, ("--config", "model", "model"), "is a folder: settings are files; the config.json beside the tensors is found by itself"),
+        (65, ("ds.json",), "settings go with --config, beside the checkpoint's PATH"),
+        (66, ("--config", "no.json", "model"), "'no.json': cannot be opened"),
+        (2, ("model/config.json",), "A file of settings holds no tensors: name the checkpoint's folder"),
+    )
+    for code, args, words in rows:
+        p = box.run(*args)
+        said = " ".join((p.stderr + p.stdout).decode().split())
+        check(p.returncode == code and words in said, f"check {' '.join(args)}: {p.returncode}, {said[:300]}")
+
+
 def test_verdict_comes_first(box):
     lines = box.run("nan.safetensors").stdout.decode().splitlines()
     check(lines[0] == "Do not promote: NaN in weights: model.layers.1.mlp.up_proj.weight", "headline", lines[0])
