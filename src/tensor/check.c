@@ -103,6 +103,7 @@ static int survey_step(struct fr_checking *k, uint32_t from, uint32_t to, struct
             if (f != NULL) {
                 f->tensor = fr_arena_dup(k->arena, c->tensors[which[i]].name);
                 f->offset = found[i].at;
+                fr_found_page(f, fr_page_of_error(f->text));
             }
         }
     }
@@ -310,6 +311,19 @@ static bool is_around(const struct fr_checking *k, uint32_t outer, uint32_t step
     return fr_sv_starts(in, out) && in.n > out.n && in.p[out.n] == '/';
 }
 
+static void nothing(struct fr_checking *k, uint32_t step)
+{
+    const fr_sv path = k->c->steps[step].path;
+    if (fr_sv_ends(path, FR_SV(".json"))) {
+        fr_found_page(fr_found(k, FR_RULE_NOTHING, NULL, path,
+                               "A file of settings holds no tensors: name the checkpoint's "
+                               "folder, in which config.json is found by itself."),
+                      "");
+        return;
+    }
+    fr_found(k, FR_RULE_NOTHING, NULL, path, "No tensor was found.");
+}
+
 static void look(struct fr_checking *k, uint32_t from, uint32_t to)
 {
     struct fr_arena scratch = FR_ARENA_INIT(0);
@@ -327,11 +341,7 @@ static void look(struct fr_checking *k, uint32_t from, uint32_t to)
     fr_check_risk(k);
     fr_check_settings(k);
     if (k->r->tensors.n == 0) {
-        fr_found(k, FR_RULE_NOTHING, NULL, k->c->steps[to].path,
-                 fr_sv_ends(k->c->steps[to].path, FR_SV(".json"))
-                     ? "A file of settings holds no tensors: name the checkpoint's folder, in which "
-                       "config.json is found by itself."
-                     : "No tensor was found.");
+        nothing(k, to);
     }
 }
 
@@ -404,7 +414,7 @@ static int hold_against_manifest(struct fr_checking *k, struct fr_err *err)
     struct fr_arena scratch = FR_ARENA_INIT(0);
     const int rc = fr_manifest_verify(k->c, k->o->manifest, &scratch, &p, &n, err);
     for (uint32_t i = 0; rc == 0 && i < n; i++) {
-        fr_check_problem(k, &p[i], k->c->steps[k->r->chosen].layout);
+        fr_check_problem(k, &p[i], FR_SV("manifest"));
     }
     fr_arena_release(&scratch);
     return rc;

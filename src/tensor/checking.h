@@ -38,12 +38,15 @@ __attribute__((format(printf, 5, 6))) struct fr_check_finding *fr_found(
     const char *fmt, ...);
 /* Sets what the rule cannot know. */
 void fr_found_unknown(struct fr_check_finding *f, const char *what);
+/* Sets the page of a finding whose row has none, or another one. */
+void fr_found_page(struct fr_check_finding *f, const char *failure);
 /* Worst first, then as listed in findings.def, then in the order of the model. */
 void fr_findings_sort(struct fr_check *r);
 enum fr_check_weight fr_rule_weight(enum fr_rule rule);
 
 /* problems.c: what the readers complained about, in the steps marked. */
 void fr_check_problems(struct fr_checking *k, const bool *steps, fr_sv layout);
+const char *fr_page_of_error(fr_sv text); /* of a sentence with the system's reason; "" none */
 void fr_check_problem(struct fr_checking *k, const struct fr_problem *p, fr_sv layout);
 /* sums.c: which checksums of zips in these steps to reckon (false without memory), and what came
  * out. */

@@ -76,13 +76,16 @@ enum fr_problem_kind {
     FR_PROBLEM_SIZE,          /* shape and dtype against byte count; product overflow */
     FR_PROBLEM_DUPLICATE,     /* a key twice */
     FR_PROBLEM_MISSING,       /* a file or tensor that an index, metadata or layout promises */
+    FR_PROBLEM_RANK,          /* a file that other ranks have */
+    FR_PROBLEM_STORAGE,       /* a tensor whose data are not in its file */
     FR_PROBLEM_EXTRA,         /* a tensor or shard that the index does not know */
     FR_PROBLEM_LEFTOVER,      /* a temporary file of an interrupted atomic write */
     FR_PROBLEM_UNFINISHED,    /* the marker written last is missing: .metadata, latest, metadata.json */
     FR_PROBLEM_POINTER,       /* fatal: the file that names the newest step names none that is there; else it is missing */
     FR_PROBLEM_CODE,          /* a pickle that would run code when it is loaded: nobody writes that into weights */
     FR_PROBLEM_OBJECTS,       /* objects besides tensors, as training_args.bin has them: closed, yet every storage was read */
-    FR_PROBLEM_REFUSED,       /* what only running a pickle brings back, a legacy format: refused by name */
+    FR_PROBLEM_REFUSED,       /* what only running a pickle brings back: refused by name */
+    FR_PROBLEM_FORMAT,        /* a format that is not read: PyTorch's before 1.6, a bare pickle */
     FR_PROBLEM_DTYPE,         /* a type we do not know; its bytes are skipped */
     FR_PROBLEM_CHECKSUM,      /* against a manifest */
     FR_PROBLEM_DAMAGED,       /* bytes that are not those whose checksum the file holds */

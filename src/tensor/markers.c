@@ -191,13 +191,16 @@ static void check_rank(struct fr_ckpt *c, uint32_t file)
             break;
         }
     }
+    /* Training goes on without the state of random numbers: not on the same ones. */
+    const bool fatal = !fr_sv_has(name, FR_SV("rng_state_")) &&
+                       !fr_sv_has(name, FR_SV("random_states_"));
     if (r < rank - 1 && !c->full_work && !c->nomem) {
         if (r == rank - 2) {
-            fr_ckpt_say(c, FR_PROBLEM_MISSING, true, file, FR_NO_POS, FR_SV_NONE,
+            fr_ckpt_say(c, FR_PROBLEM_RANK, fatal, file, FR_NO_POS, FR_SV_NONE,
                         "rank %lld left no file like this one", (long long)rank - 1);
             return;
         }
-        fr_ckpt_say(c, FR_PROBLEM_MISSING, true, file, FR_NO_POS, FR_SV_NONE,
+        fr_ckpt_say(c, FR_PROBLEM_RANK, fatal, file, FR_NO_POS, FR_SV_NONE,
                     "ranks %lld to %lld left no file like this one", (long long)r + 1,
                     (long long)rank - 1);
     }

@@ -57,14 +57,14 @@ static void unknown(struct fr_ckpt *c, uint32_t file, fr_sv name, bool given)
                                     FR_SV(".onnx")};
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
         if (fr_sv_ends(name, foreign[i])) {
-            fr_ckpt_say(c, FR_PROBLEM_UNREADABLE, given, file, FR_NO_POS, FR_SV_NONE,
+            fr_ckpt_say(c, FR_PROBLEM_FORMAT, given, file, FR_NO_POS, FR_SV_NONE,
                         "%.*s files are not read", FR_SV_ARG(foreign[i]));
             return;
         }
     }
     if (given) {
         fr_ckpt_say(
-            c, FR_PROBLEM_UNREADABLE, true, file, 0, FR_SV_NONE,
+            c, FR_PROBLEM_FORMAT, true, file, 0, FR_SV_NONE,
             "is in no checkpoint format that is read, neither by its first bytes nor by its name");
     }
 }

@@ -107,6 +107,7 @@ static void dtypes(struct fr_checking *k)
                      "config.json names %s, but %u of %u matrices are %.*s: loading casts them.",
                      want->name, other, all, FR_SV_ARG(example));
         fr_found_unknown(f, "Which type the loader is asked for.");
+        fr_found_page(f, m->dtype == FR_F16 ? "fp16-activation-overflow" : "");
     }
 }
 

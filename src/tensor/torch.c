@@ -240,7 +240,7 @@ static bool refuse_old(struct fr_ckpt *c, uint32_t file, fr_sv head, const struc
     char magic[5] = "";
     struct fr_err err = {0};
     if (fr_sv_starts(head, (fr_sv){legacy_magic, sizeof legacy_magic - 1})) {
-        fr_ckpt_say(c, FR_PROBLEM_REFUSED, true, file, 0, FR_SV_NONE,
+        fr_ckpt_say(c, FR_PROBLEM_FORMAT, true, file, 0, FR_SV_NONE,
                     "written in PyTorch's format before 1.6, which is not read: load it on a "
                     "machine that may run its pickle and save it again with "
                     "torch.save(torch.load(f, weights_only=True), f)");
@@ -248,13 +248,13 @@ static bool refuse_old(struct fr_ckpt *c, uint32_t file, fr_sv head, const struc
     }
     if (b->size >= 512 && fr_blob_read(b, 257, magic, sizeof magic, &err) == 0 &&
         memcmp(magic, "ustar", 5) == 0) {
-        fr_ckpt_say(c, FR_PROBLEM_REFUSED, true, file, 257, FR_SV_NONE,
+        fr_ckpt_say(c, FR_PROBLEM_FORMAT, true, file, 257, FR_SV_NONE,
                     "a tar archive, as PyTorch before 0.1.10 wrote: not read; save it again with a "
                     "current torch.save()");
         return true;
     }
     if (head.n > 2 && head.p[0] == '\x80' && head.p[1] >= 2 && head.p[1] <= 5) {
-        fr_ckpt_say(c, FR_PROBLEM_REFUSED, true, file, 0, FR_SV_NONE,
+        fr_ckpt_say(c, FR_PROBLEM_FORMAT, true, file, 0, FR_SV_NONE,
                     "a bare pickle, not a file of torch.save(): refused, loading it runs what it "
                     "says; save it with torch.save() or safetensors");
         return true;

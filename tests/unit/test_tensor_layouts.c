@@ -162,7 +162,7 @@ T_TEST(layouts_of_ranks)
 {
     static const struct row rows[] = {
         {"cp -r $F/deepspeed/. .", FR_PROBLEM_KINDS, NULL, true},
-        {"cp -r $F/deepspeed/. . && rm global*/*rank_0_*", FR_PROBLEM_MISSING, "rank 0 left no file like this one", false},
+        {"cp -r $F/deepspeed/. . && rm global*/*rank_0_*", FR_PROBLEM_RANK, "rank 0 left no file like this one", false},
         {"cp -r $F/deepspeed/. . && rm global*/*rank_1_*", FR_PROBLEM_MISSING, "speaks of 2 partitions", false},
         {"cp -r $F/deepspeed/. . && printf global_step300 >latest", FR_PROBLEM_POINTER, "names 'global_step300', which is not there", false},
         {"cp -r $F/deepspeed/. . && rm global*/*model_states*", FR_PROBLEM_MISSING, "global_step100': holds the optimizer's shards, but the model's states are not there", false},
@@ -193,7 +193,8 @@ T_TEST(layouts_of_ranks)
         {"mkdir iter_0000100 && cp -r $F/dcp2/. iter_0000100 && cp $F/torch/old.bin iter_0000100/common.pt && echo '{}' >iter_0000100/metadata.json && echo 100 >latest_checkpointed_iteration.txt",
          FR_PROBLEM_KINDS, NULL, true},
         {"cp $F/torch/old.bin lora_rank16.pt; cp $F/torch/old.bin lowrank8.pt; cp $F/safetensors/small.safetensors lora_rank_16.safetensors", FR_PROBLEM_KINDS, NULL, true},
-        {"for i in 0 1 4; do cp $F/torch/old.bin model_rank_$i.pt; done", FR_PROBLEM_MISSING, "ranks 2 to 3 left no file like this one", false},
+        {"for i in 0 2; do cp $F/torch/old.bin rng_state_$i.pth; done", FR_PROBLEM_RANK, "rank 1 left no file like this one", true},
+        {"for i in 0 1 4; do cp $F/torch/old.bin model_rank_$i.pt; done", FR_PROBLEM_RANK, "ranks 2 to 3 left no file like this one", false},
         {"mkdir checkpoint-5 && cp $F/torch/old.bin checkpoint-5/optimizer.pt", FR_PROBLEM_UNFINISHED, "cannot be resumed", true},
     };
     check(rows, sizeof rows / sizeof rows[0]);
@@ -259,7 +260,7 @@ T_TEST(what_a_folder_may_hold)
     T_OK(opened_problem(&o, FR_PROBLEM_UNREADABLE, "a pipe, not a file") != NULL);
     T_OK(opened_problem(&o, FR_PROBLEM_UNREADABLE, "a link to nowhere") != NULL);
     T_OK(opened_problem(&o, FR_PROBLEM_UNREADABLE, "a link back to a folder around it") != NULL);
-    T_OK(opened_problem(&o, FR_PROBLEM_UNREADABLE, ".gguf files are not read") != NULL);
+    T_OK(opened_problem(&o, FR_PROBLEM_FORMAT, ".gguf files are not read") != NULL);
     T_OK(opened_problem(&o, FR_PROBLEM_LIMIT, "nested too deep") != NULL);
     T_EQ_INT(o.c.tensors_n, 9); /* of c.safetensors */
     opened_end(&o);
@@ -285,7 +286,7 @@ T_TEST(paths_that_are_given)
     T_OK(o.c.problems_n == 0 && o.c.tensors_n == 4);
     opened_end(&o);
     opened_begin(&o, FIXTURE("make_debian.py"));
-    T_OK(opened_problem(&o, FR_PROBLEM_UNREADABLE, "in no checkpoint format that is read") != NULL);
+    T_OK(opened_problem(&o, FR_PROBLEM_FORMAT, "in no checkpoint format that is read") != NULL);
     opened_end(&o);
 }
 
