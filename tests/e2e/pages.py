@@ -9,8 +9,10 @@ In a page, a fenced block whose first line is `$ faultrank repro ...` or `$ faul
 """
 import glob, os, re, subprocess, sys
 
-PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-UPDATE = "--update" in sys.argv
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import usage
+
+PROGRAM, SOURCE, UPDATE = usage.arguments(__doc__, "FAULTRANK", "SOURCE_DIR", update=True)
 bad = 0
 outputs = {}
 

@@ -7,9 +7,10 @@ import hashlib, io, json, math, os, re, shutil, struct, subprocess, sys, tempfil
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import make_sandbox
+import usage
 from make_sandbox import half_weights, safetensors, small_model, write
 
-PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+PROGRAM, SOURCE = usage.arguments(__doc__, "FAULTRANK", "SOURCE_DIR")
 FIXTURES = SOURCE + "/tests/fixtures/tensor"
 FORMATS = ("text", "json", "html", "sarif")
 bad = 0
