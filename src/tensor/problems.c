@@ -142,6 +142,11 @@ void fr_check_problem(struct fr_checking *k, const struct fr_problem *p, fr_sv l
     if (f == NULL) {
         return;
     }
+    if (p->kind == FR_PROBLEM_UNFINISHED && fr_sv_has(name_of(k, p), FR_SV("latest"))) {
+        fr_found_page(f, fr_sv_eq(name_of(k, p), FR_SV("latest"))
+                             ? "deepspeed-latest-missing"
+                             : "checkpoint-corrupt-latest-pointer");
+    }
     if (f->cls.n == 0) {
         fr_found_page(f, page_of(k, p));
     }

@@ -287,6 +287,8 @@ def test_pages_fit(box):
         shutil.copy(f"{FIXTURES}/torch/old.bin", f"{box.folder}/pages/rng/rng_state_{i}.pth")
     model("pages/bad_config")
     box.write("pages/bad_config/config.json", b"{")
+    shutil.copytree(f"{FIXTURES}/megatron", f"{box.folder}/pages/tracker")
+    box.write("pages/tracker/latest_checkpointed_iteration.txt", b"")
     model("pages/listed")
     box.run("--write-manifest", "pages/listed.json", "pages/listed")
     model("pages/listed", drop_half)
@@ -301,6 +303,7 @@ def test_pages_fit(box):
         (("--manifest", "pages/listed.json", "pages/listed"), "checksum-differs", None),
         (("--max-abs", "0.001", "model"), "over-max-abs", None),
         (("--compare", "model", "model"), "weights-did-not-move", None),
+        (("pages/tracker",), "unfinished-save", "checkpoint-corrupt-latest-pointer"),
     )
     for args, rule, page in rows:
         found = [f for f in box.json(*args)["findings"] if f["rule"] == rule]

@@ -292,6 +292,11 @@ T_TEST(config)
             FR_F16, big),
         FR_CHECK_PROMOTE, "norm-may-overflow", "", "sum of squares");
     T_OK(found("eps-vanishes") == NULL);
+    struct noise one = {.seed = 1, .sigma = 0.02, .at = 77, .other = 300, .set = true};
+    const struct change element[] = {{"model.embed_tokens.weight", made_noise, &one}, {0}};
+    T_FOUND(with_config("{\"model_type\":\"x\",\"hidden_size\":64,\"dtype\":\"float16\"}", FR_F16,
+                        element),
+            FR_CHECK_PROMOTE, "norm-may-overflow", "", "an element of magnitude 300");
     T_FOUND(with_config("{\"model_type\":\"llama\",\"hidden_size\":64,\"dtype\":\"float16\"}",
                         FR_F16, big),
             FR_CHECK_PROMOTE, "norm-computes-in-fp32", "", "llama");
