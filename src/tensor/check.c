@@ -233,10 +233,12 @@ static void read_beside(struct fr_checking *k, uint32_t step)
         fr_config_read(&k->config, beside.p, k->arena, &why) == 0) {
         return;
     }
-    struct fr_check_finding *f = fr_found(k, FR_RULE_HEADER, NULL, beside, "%s.", why.msg);
-    if (f != NULL) {
-        f->weight = FR_CHECK_RISK;
+    for (uint32_t i = 0; i < k->c->files_n; i++) {
+        if (fr_sv_eq(k->c->files[i].path, beside) && !k->c->files[i].complete) {
+            return; /* told as damage of the checkpoint */
+        }
     }
+    fr_found(k, FR_RULE_CONFIG_UNREAD, NULL, beside, "%s. No risk was reckoned from it.", why.msg);
 }
 
 static int read_settings(struct fr_checking *k, uint32_t step, struct fr_err *err)
@@ -337,6 +339,7 @@ static void look(struct fr_checking *k, uint32_t from, uint32_t to)
     }
     fr_arena_release(&scratch);
     fr_check_values(k);
+    fr_check_tails(k);
     fr_check_peers(k);
     fr_check_risk(k);
     fr_check_settings(k);

@@ -56,6 +56,7 @@ bool fr_sums_list(struct fr_checking *k, uint32_t from, uint32_t to, struct fr_a
                   struct fr_survey_sum **ret, uint32_t *ret_n);
 void fr_sums_say(struct fr_checking *k, const struct fr_survey_sum *sums, uint32_t n);
 void fr_check_values(struct fr_checking *k);   /* values.c: each tensor on its own */
+void fr_check_tails(struct fr_checking *k);    /* tails.c: zeros to the end of a file */
 void fr_check_peers(struct fr_checking *k);    /* peers.c: tensors among each other */
 void fr_check_risk(struct fr_checking *k);     /* risk.c: with config.json */
 void fr_check_settings(struct fr_checking *k); /* settings.c: training settings */

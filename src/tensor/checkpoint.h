@@ -77,6 +77,7 @@ enum fr_problem_kind {
     FR_PROBLEM_DUPLICATE,     /* a key twice */
     FR_PROBLEM_MISSING,       /* a file or tensor that an index, metadata or layout promises */
     FR_PROBLEM_RANK,          /* a file that other ranks have */
+    FR_PROBLEM_TRAINER,       /* a part of what HF Trainer saves together */
     FR_PROBLEM_STORAGE,       /* a tensor whose data are not in its file */
     FR_PROBLEM_EXTRA,         /* a tensor or shard that the index does not know */
     FR_PROBLEM_LEFTOVER,      /* a temporary file of an interrupted atomic write */

@@ -102,6 +102,7 @@ static enum fr_rule rule_of(const struct fr_checking *k, const struct fr_problem
     case FR_PROBLEM_RANK:
         return fr_sv_has(name_of(k, p), FR_SV("zero_pp_rank_")) ? FR_RULE_MISSING_ZERO
                                                                 : FR_RULE_MISSING;
+    case FR_PROBLEM_TRAINER:
     case FR_PROBLEM_STORAGE:
         return FR_RULE_MISSING;
     case FR_PROBLEM_EXTRA:

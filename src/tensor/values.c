@@ -9,6 +9,7 @@
 #include <math.h>
 
 #define NEAR_FP16 32752.0 /* half of the limit: one doubling away from Inf */
+#define IMPLAUSIBLE 1e15  /* squares of a row still fit fp32 up to about 1e17; nobody has seen this */
 
 static bool role_is(const struct fr_check_tensor *t, const char *role)
 {
@@ -90,7 +91,16 @@ static void magnitudes(struct fr_checking *k, struct fr_check_tensor *t)
             t->abs_max);
         fr_found_unknown(f, "Whether any step of the model doubles it.");
     }
-    if (t->beyond[FR_CHECK_F16] > 0 && role_is(t, "weight")) {
+    if (t->abs_max >= IMPLAUSIBLE && role_is(t, "weight") && t->dims >= 2 &&
+        fr_sv_find_ci(t->name, FR_SV("mask")) == FR_NPOS) {
+        struct fr_check_finding *f =
+            fr_found(k, FR_RULE_IMPLAUSIBLE, t, FR_SV_NONE,
+                     "The largest magnitude is %.6g. No training leads there; a flipped bit of an "
+                     "exponent, or bytes read as another type, do.",
+                     t->abs_max);
+        fr_found_unknown(f, "Which element was meant to be what: an earlier save or a replica "
+                            "tells (--compare, --replicas).");
+    } else if (t->beyond[FR_CHECK_F16] > 0 && role_is(t, "weight")) {
         struct fr_check_finding *f =
             fr_found(k, FR_RULE_BEYOND_FP16, t, FR_SV_NONE,
                      "%" PRIu64 " of %" PRIu64

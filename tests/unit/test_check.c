@@ -255,6 +255,45 @@ T_TEST(damage)
     T_OK(check(made_text("notes.md", "# hello\n", 8)) < 0);
 }
 
+static double half_written(size_t i, void *ctx)
+{
+    return i < 40 * 64 ? made_noise(i, ctx) : 0;
+}
+
+static double never(size_t i, void *ctx)
+{
+    (void)i;
+    (void)ctx;
+    return 0;
+}
+
+T_TEST(zeros_to_the_end_of_a_file)
+{
+    struct noise n = {.seed = 3, .sigma = 0.02};
+    const struct change tail[] = {{"model.layers.6.mlp.up_proj.weight", half_written, &n},
+                                  {"model.norm.weight", never, NULL},
+                                  {"lm_head.weight", never, NULL},
+                                  {0}};
+    T_FOUND(model("tail.safetensors", FR_F16, tail, 1), FR_CHECK_DO_NOT, "zeros-to-the-end",
+            "model.layers.6.mlp.up_proj.weight", "last 56 of 96 rows are zero, and so is all");
+    const struct change end[] = {{"lm_head.weight", half_written, &n}, {0}};
+    T_EQ_INT(check(model("padded.safetensors", FR_F16, end, 1)), 0);
+    T_EQ_INT(r.verdict, FR_CHECK_PROMOTE); /* a padded vocabulary */
+    const struct change middle[] = {{"model.layers.5.mlp.up_proj.weight", half_written, &n},
+                                    {"model.layers.6.input_layernorm.weight", never, NULL},
+                                    {0}};
+    T_EQ_INT(check(model("middle.safetensors", FR_F16, middle, 1)), 0);
+    T_OK(found("zeros-to-the-end") == NULL);
+}
+
+T_TEST(a_value_that_no_training_gives)
+{
+    struct noise flipped = {.seed = 2, .sigma = 0.02, .at = 99, .other = 1.6e37, .set = true};
+    const struct change one[] = {{"model.layers.2.mlp.up_proj.weight", made_noise, &flipped}, {0}};
+    T_FOUND(model("flip.safetensors", FR_F32, one, 1), FR_CHECK_DO_NOT, "implausible-value",
+            "model.layers.2.mlp.up_proj.weight", "1.6e+37");
+}
+
 /* ---- settings ---- */
 
 static const char *with_config(const char *json, uint32_t dtype, const struct change *changes)
@@ -304,9 +343,14 @@ T_TEST(config)
     T_FOUND(with_config("{\"model_type\":\"x\",\"hidden_size\":64,\"dtype\":\"float16\"}", FR_BF16,
                         NULL),
             FR_CHECK_PROMOTE, "dtype-against-config", "", "bf16");
-    T_EQ_INT(check(with_config("{\"model_type\":", FR_F16, NULL)), 0);
-    T_EQ_INT(r.verdict, FR_CHECK_PROMOTE);
-    T_OK(found("malformed-file") != NULL);
+    T_FOUND(with_config("{\"model_type\":", FR_F16, NULL), FR_CHECK_DO_NOT, "malformed-file", "",
+            "malformed JSON at byte 14");
+    T_EQ_INT(r.findings.n, 1);
+    T_FOUND(with_config("{\"in_features\":3}", FR_F16, NULL), FR_CHECK_PROMOTE, "config-not-read",
+            "", "No risk was reckoned");
+    T_FOUND(with_config("{\"model_type\":\"mamba2\",\"time_step_limit\":[0.0,Infinity]}", FR_F16,
+                        NULL),
+            FR_CHECK_PROMOTE, "config-not-read", "", "No risk was reckoned");
 }
 
 T_TEST(training_settings)

@@ -65,6 +65,12 @@ T_TEST(sharded_folders)
         {"cp $F/sharded/* . && rm model-00002*", FR_PROBLEM_MISSING, "the shard 'model-00002-of-00002.safetensors', which it names at byte", false},
         {"cp $F/sharded/* . && rm model.safetensors.index.json model-00001*", FR_PROBLEM_MISSING, "1 of the 2 files of 'model-00002-of-00002.safetensors'", false},
         {"cp $F/sharded/* . && sed -i 's/: 256/: 512/' *.index.json", FR_PROBLEM_SIZE, "promises 512 bytes of tensors (total_size), the shards hold 256", false},
+        {"cp $F/sharded/* . && cp model-00001* model.safetensors", FR_PROBLEM_EXTRA, "from_pretrained loads this file alone", true},
+        {"cp $F/sharded/* . && rm model.safetensors.index.json", FR_PROBLEM_MISSING, "but no index.json beside them", true},
+        {"cp $F/sharded/* . && printf '{\"a\":' >config.json", FR_PROBLEM_HEADER, "malformed JSON at byte 5", false},
+        {"mkdir checkpoint-9 && cd checkpoint-9 && cp $F/torch/old.bin optimizer.pt && cp $F/torch/old.bin scheduler.pt && echo '{}' >trainer_state.json", FR_PROBLEM_TRAINER, "but no model", false},
+        {"mkdir checkpoint-9 && cd checkpoint-9 && cp $F/torch/old.bin pytorch_model.bin && cp $F/torch/old.bin scheduler.pt && echo '{\"x\":NaN}' >trainer_state.json", FR_PROBLEM_TRAINER, "not the optimizer", true},
+        {"mkdir checkpoint-9 && cd checkpoint-9 && cp $F/torch/old.bin pytorch_model.bin && echo '{\"x\":-Infinity}' >trainer_state.json", FR_PROBLEM_KINDS, NULL, true},
         {"cp $F/sharded/* . && sed -i 's/lm_head.weight/lm_head.other/' *.index.json", FR_PROBLEM_MISSING, "promises 'lm_head.other' at byte", false},
         {"cp $F/sharded/* . && sed -i 's/lm_head.weight/lm_head.other/' *.index.json", FR_PROBLEM_EXTRA, "holds 'lm_head.weight'", false},
         {"cp $F/sharded/* . && sed -i 's/lm_head.weight/model.embed.weight/' *.index.json", FR_PROBLEM_DUPLICATE, "'model.embed.weight' comes twice", false},
@@ -76,7 +82,7 @@ T_TEST(sharded_folders)
         {"cp $F/sharded/* . && cp model-00002-of-00002.safetensors model-00003-of-00003.safetensors", FR_PROBLEM_EXTRA,
          "model-00003-of-00003.safetensors': is numbered like a shard, but the index 'model.safetensors.index.json' does not name it", true},
         {"cp $F/sharded/* . && cp $F/safetensors/small.safetensors model-00003-of-00003.safetensors && truncate -s 100 *.index.json", FR_PROBLEM_HEADER, "malformed JSON", false},
-        {"cp $F/sharded/* . && for i in consolidated adapter_model model model.fp16-00001-of-00001 other-00003-of-00003; do cp $F/safetensors/small.safetensors $i.safetensors; done;"
+        {"cp $F/sharded/* . && for i in consolidated adapter_model model.fp16-00001-of-00001 other-00003-of-00003; do cp $F/safetensors/small.safetensors $i.safetensors; done;"
          "cp $F/torch/old.bin training_args.bin; cp $F/torch/old.bin optimizer.pt; cp $F/torch/old.bin model-00003-of-00003.bin",
          FR_PROBLEM_KINDS, NULL, true},
         {"cp $F/sharded/* . && mkdir vae && cp model-00002-of-00002.safetensors vae/model-00001-of-00001.safetensors", FR_PROBLEM_KINDS, NULL, true},
