@@ -213,6 +213,9 @@ static bool valid_json(struct fr_ckpt *c, uint32_t file, bool fatal)
     FR_AUTO(fr_blob) b = FR_BLOB_INIT;
     struct fr_err err = {0};
     char *text = NULL;
+    if (!c->files.v[file].complete) {
+        return false; /* that it cannot be opened was told */
+    }
     int rc = fr_blob_open(&b, c->files.v[file].path.p, &err);
     rc = rc == 0 && b.size > c->limits.header_bytes ? fr_err_set(&err, FR_LIMIT, "too large") : rc;
     rc = rc == 0 ? fr_blob_load(&b, 0, (size_t)b.size, &text, &err) : rc;
