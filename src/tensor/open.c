@@ -79,6 +79,13 @@ static bool stands_in(struct fr_ckpt *c, uint32_t file, fr_sv head)
         {FR_SV("<!doctype html"), "an HTML page, as a failed download leaves: download it again"},
         {FR_SV("<html"), "an HTML page, as a failed download leaves: download it again"},
     };
+    if (fr_sv_starts(head, FR_SV("PK\3\4")) &&
+        fr_sv_eq(c->files.v[file].format, FR_SV("safetensors"))) {
+        fr_ckpt_say(c, FR_PROBLEM_HEADER, true, file, 0, FR_SV_NONE,
+                    "is a PyTorch file (a zip) by its first bytes, under a name of safetensors: "
+                    "rename it, or save it with safetensors");
+        return true;
+    }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (fr_sv_find_ci(head, rows[i].begins) == 0) {
             fr_ckpt_say(c, FR_PROBLEM_HEADER, true, file, 0, FR_SV_NONE, "is %s", rows[i].what);

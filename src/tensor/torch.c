@@ -221,6 +221,12 @@ void fr_torch_read(struct fr_ckpt *c, uint32_t file, const struct fr_blob *b, ui
         fr_ckpt_say(c, FR_PROBLEM_DUPLICATE, true, file, base + t.zip.directory, FR_SV_NONE,
                     "the zip member '%.*s' comes twice", FR_SHOWN(t.zip.twice));
     }
+    if (t.zip.behind > 0) {
+        fr_ckpt_say(c, FR_PROBLEM_HOLE, false, file, t.zip.behind, FR_SV_NONE,
+                    "%llu bytes follow the end of the zip at byte %llu, where no reader looks: "
+                    "something was appended, or a longer file was overwritten",
+                    (unsigned long long)(size - t.zip.behind), (unsigned long long)t.zip.behind);
+    }
     if (t.damaged != NULL) {
         fr_ckpt_say(c, FR_PROBLEM_DAMAGED, true, file, t.pickle_at, FR_SV_NONE,
                     "its member '%.*s' (%llu bytes from byte %llu) is damaged: its bytes have the "

@@ -26,13 +26,14 @@ static int get(const struct fr_zip *z, uint64_t at, void *p, size_t n, struct fr
     return fr_blob_read(z->b, z->base + at, p, n, err);
 }
 
-/* The end record: the last one whose comment fits. Its offset in the zip. */
-static int find_end(const struct fr_zip *z, uint64_t *ret, unsigned char end[EOCD],
-                    struct fr_err *err)
+/* The end record: the last one whose comment fits. Its offset in the zip. Of a file the last one
+ * whatever follows: torch.load (1.13, 2.14) takes no notice of bytes behind it. */
+static int find_end(struct fr_zip *z, uint64_t *ret, unsigned char end[EOCD], struct fr_err *err)
 {
     size_t n = z->size < EOCD + 65535 ? (size_t)z->size : EOCD + 65535;
     char *tail = NULL;
     size_t tries[2] = {n < 1024 ? n : 1024, n};
+    uint64_t over = 0; /* end of an end record that something follows; 0 = none was met */
     for (int k = 0; k < 2; k++) {
         n = tries[k];
         int rc = fr_blob_load(z->b, z->base + z->size - n, n, &tail, err);
@@ -47,8 +48,17 @@ static int find_end(const struct fr_zip *z, uint64_t *ret, unsigned char end[EOC
                 fr_free(tail);
                 return 0;
             }
+            if (over == 0 && i + EOCD <= n && memcmp(tail + i, "PK\5\6", 4) == 0) {
+                over = z->size - n + i + EOCD;
+                memcpy(end, tail + i, EOCD);
+            }
         }
         fr_free(tail);
+    }
+    if (over > 0 && z->base == 0 && z->size == z->b->size) {
+        *ret = over - EOCD;
+        z->behind = over;
+        return 0;
     }
     return bad(z, z->size, err, "torn zip: the directory at its end is missing");
 }
@@ -57,7 +67,7 @@ struct directory {
     uint64_t n, size, at, end; /* entries, bytes, first byte, where what follows it begins */
 };
 
-static int find_directory(const struct fr_zip *z, struct directory *d, struct fr_err *err)
+static int find_directory(struct fr_zip *z, struct directory *d, struct fr_err *err)
 {
     unsigned char end[EOCD] = {0}, locator[LOCATOR], end64[EOCD64];
     uint64_t at = 0;

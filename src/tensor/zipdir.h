@@ -28,6 +28,7 @@ struct fr_zip_member {
 struct fr_zip {
     const struct fr_blob *b;
     uint64_t base, size;       /* the range of the file that is the zip */
+    uint64_t behind;           /* where bytes begin that follow its end; 0 when none do */
     uint64_t directory;        /* where the directory begins, from the start of the zip */
     struct fr_zip_member *members;
     uint32_t n;

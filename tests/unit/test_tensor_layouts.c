@@ -65,6 +65,8 @@ T_TEST(sharded_folders)
         {"cp $F/sharded/* . && rm model-00002*", FR_PROBLEM_MISSING, "the shard 'model-00002-of-00002.safetensors', which it names at byte", false},
         {"cp $F/sharded/* . && rm model.safetensors.index.json model-00001*", FR_PROBLEM_MISSING, "1 of the 2 files of 'model-00002-of-00002.safetensors'", false},
         {"cp $F/sharded/* . && sed -i 's/: 256/: 512/' *.index.json", FR_PROBLEM_SIZE, "promises 512 bytes of tensors (total_size), the shards hold 256", false},
+        {"cp $F/torch/old.bin model.safetensors", FR_PROBLEM_HEADER, "is a PyTorch file (a zip) by its first bytes", false},
+        {"(cat $F/torch/old.bin; head -c 300 /dev/zero) >m.pt", FR_PROBLEM_HOLE, "300 bytes follow the end of the zip", true},
         {"cp $F/sharded/* . && cp model-00001* model.safetensors", FR_PROBLEM_EXTRA, "from_pretrained loads this file alone", true},
         {"cp $F/sharded/* . && rm model.safetensors.index.json", FR_PROBLEM_MISSING, "but no index.json beside them", true},
         {"cp $F/sharded/* . && printf '{\"a\":' >config.json", FR_PROBLEM_HEADER, "malformed JSON at byte 5", false},
