@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sums: the checksums that zips hold of their members. zlib's CRC-32 takes three to five times as
- * long as the scan of the same bytes, and PyTorch itself never looks at them; so of a large
- * checkpoint large members wait for --crc, and the report says so. The pickle is compared where it
- * is read (torch.c). */
+/* sums: the checksums that zips hold of their members. zlib's CRC-32 takes some five times as long
+ * as the scan of the same bytes (1 GiB in the cache: 0.35 s against 0.06), and PyTorch itself never
+ * looks at them; so of a large checkpoint large members wait for --crc, and the report says so. The
+ * pickle is compared where it is read (torch.c). */
 #include "tensor/checking.h"
 
 #include <inttypes.h>
