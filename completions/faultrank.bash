@@ -33,7 +33,7 @@ _faultrank()
         --output|-o) compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
         --threads|-j) COMPREPLY=(); return ;;
         esac
-        options='--format --compare --replicas --config --step --max-abs --allow-nan --manifest --write-manifest --all --output --threads --quiet --no-color --help'
+        options='--format --compare --replicas --config --step --max-abs --allow-nan --manifest --write-manifest --crc --all --output --threads --quiet --no-color --help'
         files=f
         ;;
     explain)

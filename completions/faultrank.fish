@@ -21,6 +21,7 @@ complete -c faultrank -n '__fish_seen_subcommand_from check' -l max-abs -x -d 'd
 complete -c faultrank -n '__fish_seen_subcommand_from check' -l allow-nan -x -d 'permit NaN and Inf in tensors whose names match'
 complete -c faultrank -n '__fish_seen_subcommand_from check' -l manifest -r -F -d 'hold the files against the manifest in FILE'
 complete -c faultrank -n '__fish_seen_subcommand_from check' -l write-manifest -r -F -d 'after the check, write a manifest to FILE: sizes and SHA-256 of the files and their tensors'
+complete -c faultrank -n '__fish_seen_subcommand_from check' -l crc -d 'compare the checksums of all members of PyTorch and NumPy zips; without it, where they are over 64 MiB, only of those up to 64 KiB'
 complete -c faultrank -n '__fish_seen_subcommand_from check' -l all -s a -d 'list all findings and tensors (text; the other formats always do)'
 complete -c faultrank -n '__fish_seen_subcommand_from check' -l output -s o -r -F -d 'write to FILE (whole or not at all) instead of standard output'
 complete -c faultrank -n '__fish_seen_subcommand_from check' -l threads -s j -x -d 'threads to read with; 0, the default, is one per core'

@@ -40,6 +40,10 @@ static const struct fr_option options[] = {
     {0, "write-manifest", FR_ARG_FILE, "FILE", NULL,
      "after the check, write a manifest to FILE: sizes and SHA-256 of the files and their tensors",
      false},
+    {0, "crc", FR_ARG_NONE, NULL, NULL,
+     "compare the checksums of all members of PyTorch and NumPy zips; without it, where they are "
+     "over 64 MiB, only of those up to 64 KiB",
+     false},
     {'a', "all", FR_ARG_NONE, NULL, NULL,
      "list all findings and tensors (text; the other formats always do)", false},
     {'o', "output", FR_ARG_FILE, "FILE", NULL,
@@ -104,10 +108,21 @@ static int run(const struct fr_command *c, const struct fr_args *a)
         .config = fr_args_get(c, a, "config"),
         .allow_nan = fr_args_get(c, a, "allow-nan"),
         .manifest = fr_args_get(c, a, "manifest"),
+        .crc = fr_args_get(c, a, "crc") != NULL,
         .step = -1,
         .threads = threads != NULL ? (unsigned)strtoul(threads, NULL, 10) : 0,
         .progress = progress ? fr_progress : NULL,
     };
+    if (a->n == 0 && o.config != NULL) {
+        return fr_fail(FR_EXIT_USAGE,
+                       "'check' needs the checkpoint, too: 'faultrank check --config %s PATH...'; "
+                       "the config.json in its folder is found without --config",
+                       o.config);
+    }
+    if (a->n == 0) {
+        return fr_fail(FR_EXIT_USAGE,
+                       "'check' needs PATH...: 'faultrank check --help' shows how");
+    }
     if (o.replicas && a->n < 2) {
         return fr_fail(FR_EXIT_USAGE, "'--replicas' needs two paths or more");
     }
@@ -158,7 +173,7 @@ const struct fr_command fr_command_check = {
     .options = options,
     .examples = examples,
     .operand_kind = FR_ARG_FILE,
-    .min = 1,
+    .min = 0, /* run() says what is missing */
     .max = -1,
     .run = run,
 };

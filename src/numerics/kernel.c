@@ -4,7 +4,7 @@
 
 #include <math.h>
 #ifdef FR_KERNEL_X86
-#include <cpuid.h>
+#include "numerics/cpu.h"
 #endif
 
 static bool always(void)
@@ -15,8 +15,7 @@ static bool always(void)
 #ifdef FR_KERNEL_X86
 static bool has_avx2(void)
 {
-    unsigned a, b, c, d;
-    return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
+    return __builtin_cpu_supports("avx2") && fr_cpu_has_f16c();
 }
 
 static bool has_avx512(void)

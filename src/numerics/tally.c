@@ -5,6 +5,9 @@
 
 #include <math.h>
 #include <stdatomic.h>
+#ifdef FR_TALLY_X86
+#include "numerics/cpu.h"
+#endif
 
 /* ---- engines ---- */
 
@@ -16,8 +19,7 @@ static bool works_portable(void)
 #ifdef FR_TALLY_X86
 static bool works_avx2(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c") &&
-           __builtin_cpu_supports("fma");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && fr_cpu_has_f16c();
 }
 
 static bool works_avx512(void)

@@ -129,6 +129,20 @@ bool fr_ckpt_shape(struct fr_ckpt *c, struct fr_tensor *t, const uint64_t *shape
     return true;
 }
 
+void fr_ckpt_sum(struct fr_ckpt *c, const struct fr_ckpt_sum *sum)
+{
+    if (sum->crc == 0 || sum->bytes == 0 || c->sums.n >= c->limits.tensors) {
+        return; /* as many as tensors: who names more was told of that limit */
+    }
+    struct fr_ckpt_sum *s = FR_PUSH(&c->sums);
+    if (s == NULL) {
+        c->nomem = true;
+        return;
+    }
+    *s = *sum;
+    s->name = fr_ckpt_dup(c, sum->name);
+}
+
 uint32_t fr_ckpt_find(const struct fr_ckpt *c, fr_sv path)
 {
     uint32_t file;

@@ -33,6 +33,7 @@ struct fr_ckpt {
     FR_VEC(struct fr_ckpt_step) steps;
     FR_VEC(struct fr_tensor) tensors;
     FR_VEC(struct fr_ckpt_member) members;
+    FR_VEC(struct fr_ckpt_sum) sums;
     FR_VEC(struct fr_problem) problems;
     FR_VEC(struct fr_ckpt_note) notes; /* of each file, what is of no use afterwards */
     struct fr_map by_path;   /* path of a file -> index in files */
@@ -96,6 +97,9 @@ bool fr_ckpt_shape(struct fr_ckpt *c, struct fr_tensor *t, const uint64_t *shape
 /* bytes that `elements` of a type take, rounded up; false when that overflows. FR_DTYPE_UNKNOWN:
  * false. */
 bool fr_ckpt_bytes(uint8_t dtype, uint64_t elements, uint64_t *ret);
+
+/* Notes the checksum of a member; a crc of 0 is none. */
+void fr_ckpt_sum(struct fr_ckpt *c, const struct fr_ckpt_sum *sum);
 
 /* The number of the file (in the files read so far) with this path; FR_NO_FILE when there is
  * none. */

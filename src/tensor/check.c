@@ -71,9 +71,11 @@ static int survey_step(struct fr_checking *k, uint32_t from, uint32_t to, struct
     struct fr_arena scratch = FR_ARENA_INIT(0);
     uint32_t *which = FR_NEW_N(&scratch, uint32_t, c->tensors_n + 1), n = 0;
     struct fr_survey *found = FR_NEW_N(&scratch, struct fr_survey, c->tensors_n + 1);
-    const struct fr_survey_options o = {
+    struct fr_survey_options o = {
         .threads = k->o->threads, .progress = k->o->progress, .ctx = k->o->ctx};
-    int rc = which == NULL || found == NULL ? fr_err_set(err, FR_NOMEM, "out of memory") : 0;
+    const bool sums = fr_sums_list(k, from, to, &scratch, &o.sums, &o.sums_n);
+    int rc = which == NULL || found == NULL || !sums ? fr_err_set(err, FR_NOMEM, "out of memory")
+                                                     : 0;
     for (uint32_t i = 0; rc == 0 && i < c->tensors_n; i++) {
         const uint32_t step = c->files[c->tensors[i].file].step_index;
         if (step >= from && step <= to) {
@@ -101,8 +103,12 @@ static int survey_step(struct fr_checking *k, uint32_t from, uint32_t to, struct
             if (f != NULL) {
                 f->tensor = fr_arena_dup(k->arena, c->tensors[which[i]].name);
                 f->offset = found[i].at;
+                fr_found_page(f, fr_page_of_error(f->text));
             }
         }
+    }
+    if (rc == 0) {
+        fr_sums_say(k, o.sums, o.sums_n);
     }
     fr_arena_release(&scratch);
     return rc;
@@ -227,10 +233,12 @@ static void read_beside(struct fr_checking *k, uint32_t step)
         fr_config_read(&k->config, beside.p, k->arena, &why) == 0) {
         return;
     }
-    struct fr_check_finding *f = fr_found(k, FR_RULE_HEADER, NULL, beside, "%s.", why.msg);
-    if (f != NULL) {
-        f->weight = FR_CHECK_RISK;
+    for (uint32_t i = 0; i < k->c->files_n; i++) {
+        if (fr_sv_eq(k->c->files[i].path, beside) && !k->c->files[i].complete) {
+            return; /* told as damage of the checkpoint */
+        }
     }
+    fr_found(k, FR_RULE_CONFIG_UNREAD, NULL, beside, "%s. No risk was reckoned from it.", why.msg);
 }
 
 static int read_settings(struct fr_checking *k, uint32_t step, struct fr_err *err)
@@ -305,6 +313,19 @@ static bool is_around(const struct fr_checking *k, uint32_t outer, uint32_t step
     return fr_sv_starts(in, out) && in.n > out.n && in.p[out.n] == '/';
 }
 
+static void nothing(struct fr_checking *k, uint32_t step)
+{
+    const fr_sv path = k->c->steps[step].path;
+    if (fr_sv_ends(path, FR_SV(".json"))) {
+        fr_found_page(fr_found(k, FR_RULE_NOTHING, NULL, path,
+                               "A file of settings holds no tensors: name the checkpoint's "
+                               "folder, in which config.json is found by itself."),
+                      "");
+        return;
+    }
+    fr_found(k, FR_RULE_NOTHING, NULL, path, "No tensor was found.");
+}
+
 static void look(struct fr_checking *k, uint32_t from, uint32_t to)
 {
     struct fr_arena scratch = FR_ARENA_INIT(0);
@@ -318,11 +339,12 @@ static void look(struct fr_checking *k, uint32_t from, uint32_t to)
     }
     fr_arena_release(&scratch);
     fr_check_values(k);
+    fr_check_tails(k);
     fr_check_peers(k);
     fr_check_risk(k);
     fr_check_settings(k);
     if (k->r->tensors.n == 0) {
-        fr_found(k, FR_RULE_NOTHING, NULL, k->c->steps[to].path, "No tensor was found.");
+        nothing(k, to);
     }
 }
 
@@ -395,7 +417,7 @@ static int hold_against_manifest(struct fr_checking *k, struct fr_err *err)
     struct fr_arena scratch = FR_ARENA_INIT(0);
     const int rc = fr_manifest_verify(k->c, k->o->manifest, &scratch, &p, &n, err);
     for (uint32_t i = 0; rc == 0 && i < n; i++) {
-        fr_check_problem(k, &p[i], k->c->steps[k->r->chosen].layout);
+        fr_check_problem(k, &p[i], FR_SV("manifest"));
     }
     fr_arena_release(&scratch);
     return rc;
@@ -417,7 +439,16 @@ static void checked(struct fr_checking *k)
         }
         *s = fr_sv_z(said[i]);
     }
-    fr_sv *s = FR_PUSH(&k->r->checked);
+    fr_sv *s = k->sums_reckoned + k->sums_passed > 0 ? FR_PUSH(&k->r->checked) : NULL;
+    if (s != NULL) {
+        *s = k->sums_passed > 0
+                 ? fr_arena_printf(k->arena,
+                                   "checksums inside zips: of %" PRIu32 " members; not of %" PRIu32
+                                   " larger than 64 KiB, which --crc compares as well",
+                                   k->sums_reckoned, k->sums_passed)
+                 : FR_SV("checksums inside zips: of all members that tensors are read from");
+    }
+    s = FR_PUSH(&k->r->checked);
     if (s != NULL) {
         *s = k->config.model.path.n > 0
                  ? fr_arena_printf(k->arena, "overflow risks of fp16, with %.*s",
@@ -493,7 +524,10 @@ int fr_check_paths(const char *const *paths, uint32_t n, const struct fr_check_o
         rc = c.problems_n > 0
                  ? fr_err_set(err, FR_SYNTAX, "%.*s", (int)fr_sv_head(c.problems[0].text, 250).n,
                               c.problems[0].text.p)
-                 : fr_err_set(err, FR_SYNTAX, "'%.200s' holds no checkpoint", paths[0]);
+                 : fr_err_set(err, FR_SYNTAX, "'%.200s' holds no checkpoint%s", paths[0],
+                              fr_sv_ends(fr_sv_z(paths[0]), FR_SV(".json"))
+                                  ? ": settings go with --config, beside the checkpoint's PATH"
+                                  : "");
     }
     if (rc == 0) {
         struct fr_checking k = {.o = o, .c = &c, .r = &r, .arena = &r.arena};

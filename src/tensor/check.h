@@ -15,6 +15,7 @@ struct fr_check_options {
     const char
         *config; /* files of settings, separated by commas; NULL: config.json beside the tensors */
     const char *manifest; /* a manifest to hold the files against; NULL none */
+    bool crc;             /* compare all checksums in zips, also of large members */
     int64_t step;         /* -1: the newest */
     unsigned threads;     /* 0: one per core */
     void (*progress)(void *ctx, uint64_t done, uint64_t total);

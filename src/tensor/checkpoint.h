@@ -43,6 +43,13 @@ struct fr_ckpt_member {       /* a deflated member of a zip: its elements have t
     uint64_t offset, packed, unpacked;
 };
 
+struct fr_ckpt_sum {          /* a member of a zip whose writer noted a checksum of what tensors are read from */
+    fr_sv name;               /* "archive/data/3" */
+    uint32_t file, crc;       /* CRC-32 of the unpacked bytes; 0, which torch writes when told not to reckon it, is not listed */
+    uint64_t offset, bytes;   /* as in struct fr_tensor */
+    int32_t member;
+};
+
 struct fr_ckpt_file {
     fr_sv path;               /* as given or found; for people and for opening */
     fr_sv format;             /* name of its formats.def row, or "index", "config", "manifest", "other" */
@@ -69,15 +76,20 @@ enum fr_problem_kind {
     FR_PROBLEM_SIZE,          /* shape and dtype against byte count; product overflow */
     FR_PROBLEM_DUPLICATE,     /* a key twice */
     FR_PROBLEM_MISSING,       /* a file or tensor that an index, metadata or layout promises */
+    FR_PROBLEM_RANK,          /* a file that other ranks have */
+    FR_PROBLEM_TRAINER,       /* a part of what HF Trainer saves together */
+    FR_PROBLEM_STORAGE,       /* a tensor whose data are not in its file */
     FR_PROBLEM_EXTRA,         /* a tensor or shard that the index does not know */
     FR_PROBLEM_LEFTOVER,      /* a temporary file of an interrupted atomic write */
     FR_PROBLEM_UNFINISHED,    /* the marker written last is missing: .metadata, latest, metadata.json */
     FR_PROBLEM_POINTER,       /* fatal: the file that names the newest step names none that is there; else it is missing */
     FR_PROBLEM_CODE,          /* a pickle that would run code when it is loaded: nobody writes that into weights */
     FR_PROBLEM_OBJECTS,       /* objects besides tensors, as training_args.bin has them: closed, yet every storage was read */
-    FR_PROBLEM_REFUSED,       /* what only running a pickle brings back, a legacy format: refused by name */
+    FR_PROBLEM_REFUSED,       /* what only running a pickle brings back: refused by name */
+    FR_PROBLEM_FORMAT,        /* a format that is not read: PyTorch's before 1.6, a bare pickle */
     FR_PROBLEM_DTYPE,         /* a type we do not know; its bytes are skipped */
     FR_PROBLEM_CHECKSUM,      /* against a manifest */
+    FR_PROBLEM_DAMAGED,       /* bytes that are not those whose checksum the file holds */
     FR_PROBLEM_UNREADABLE,    /* open, read, shrunk while read */
     FR_PROBLEM_LIMIT,
     FR_PROBLEM_KINDS
@@ -102,6 +114,7 @@ struct fr_checkpoint {
     struct fr_ckpt_step *steps;     uint32_t steps_n;   /* by step, then path */
     struct fr_tensor *tensors;      uint32_t tensors_n; /* by step, then natural order of names, then rank and chunk */
     struct fr_ckpt_member *members; uint32_t members_n;
+    struct fr_ckpt_sum *sums;       uint32_t sums_n;
     struct fr_problem *problems;    uint32_t problems_n; /* by file, then offset */
 };
 

@@ -191,6 +191,8 @@ static void steps(struct fr_checking *k, const struct pairs *all, const struct s
             k, FR_RULE_STALLED, NULL, FR_SV_NONE, "All %u tensors are the same bytes as in '%.*s'.",
             cmp->compared, (int)fr_sv_head(cmp->b, 200).n, cmp->b.p);
         fr_found_unknown(f, "Whether training was meant to go on between the two.");
+        fr_found_page(f, fr_sv_eq(all->same[0]->dtype, FR_SV("bf16")) ? "bf16-update-rounding-stall"
+                                                                      : "");
     } else if (cmp->equal > 0) {
         fr_found(k, FR_RULE_PARTLY_STALLED, NULL, FR_SV_NONE,
                  "%u of %u tensors are the same bytes as in '%.*s': %.*s.", cmp->equal,
@@ -198,7 +200,7 @@ static void steps(struct fr_checking *k, const struct pairs *all, const struct s
                  FR_SV_ARG(names_of_equal(k, all)));
     }
     if (s->matrices > 3 && s->unrelated * 2 > s->matrices) {
-        struct fr_check_finding *f = fr_found(k, FR_RULE_TOO_FAR, s->first, FR_SV_NONE,
+        struct fr_check_finding *f = fr_found(k, FR_RULE_UNRELATED, s->first, FR_SV_NONE,
                                               "%u of %u matrices have a cosine below %.1f with the "
                                               "other checkpoint: the two are different models.",
                                               s->unrelated, s->matrices, UNRELATED);

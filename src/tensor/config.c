@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void fr_config_init(struct fr_config *c)
 {
@@ -102,6 +103,9 @@ static double number(const json_t *o, const char *paths)
 static int truth(const json_t *v)
 {
     return json_is_boolean(v) ? json_is_true(v)
+           : json_is_integer(v) ? (json_integer_value(v) == 1   ? 1
+                                   : json_integer_value(v) == 0 ? 0
+                                                                : -1)
            : json_is_string(v) && strcmp(json_string_value(v), "auto") != 0
                ? strcmp(json_string_value(v), "true") == 0
                : -1;
@@ -278,6 +282,11 @@ static int read_json(struct fr_config *c, const json_t *root, fr_sv path, struct
         if (s != NULL) {
             read_hf(root, s);
         }
+        const json_t *inner = json_object_get(root, "deepspeed"); /* else a path */
+        s = json_is_object(inner) ? new_settings(c, FR_SETTINGS_DEEPSPEED, path) : NULL;
+        if (s != NULL) {
+            read_deepspeed(inner, s);
+        }
         return 0;
     }
     if (first(root, KEYS("train_batch_size", "train_micro_batch_size_per_gpu", "zero_optimization",
@@ -329,9 +338,16 @@ int fr_config_read(struct fr_config *c, const char *path, struct fr_arena *arena
 {
     struct fr_blob b;
     struct fr_err why = {0};
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        return fr_err_set(err, FR_SYNTAX,
+                          "'%.160s' is a folder: settings are files; the config.json beside the "
+                          "tensors is found by itself",
+                          path);
+    }
     int rc = fr_blob_open(&b, path, &why);
     if (rc != 0) {
-        return fr_err_set(err, -rc, "'%.160s' %s", path, why.msg);
+        return fr_err_set(err, -rc, "'%.160s': %s", path, why.msg);
     }
     const fr_sv kept = fr_arena_dup(arena, fr_sv_z(path));
     char *data = b.size > FR_CONFIG_BYTES || kept.p == NULL ? NULL : fr_malloc((size_t)b.size + 1);
@@ -340,7 +356,7 @@ int fr_config_read(struct fr_config *c, const char *path, struct fr_arena *arena
                  ? fr_err_set(err, FR_LIMIT, "'%.160s' is too large for a file of settings", path)
                  : fr_err_set(err, FR_NOMEM, "out of memory");
     } else if ((rc = fr_blob_read(&b, 0, data, (size_t)b.size, &why)) != 0) {
-        rc = fr_err_set(err, -rc, "'%.160s' %s", path, why.msg);
+        rc = fr_err_set(err, -rc, "'%.160s': %s", path, why.msg);
     } else {
         rc = read_text(c, (fr_sv){data, (size_t)b.size}, kept, arena, err);
     }

@@ -27,6 +27,7 @@
  * "Megatron option"); "" where that kind has none; several by blanks. */
 #define FR_SETTINGS_NUMBERS(X)                                                                     \
     X(loss_scale, "fp16.loss_scale", "", "--loss-scale")                                           \
+    X(bf16_scale, "bf16.loss_scale bfloat16.loss_scale", "", "")                                   \
     X(initial_scale, "", "", "--initial-loss-scale")                                               \
     X(min_scale, "fp16.min_loss_scale", "", "--min-loss-scale")                                    \
     X(scale_window, "fp16.loss_scale_window", "", "--loss-scale-window")                           \

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "tensor/folder.h"
 #include "tensor/torchzip.h"
+#include "tensor/zero_grid.h"
 
 struct param {
     fr_sv name;
@@ -362,6 +363,7 @@ static void check_models(struct fr_ckpt *c, uint32_t step)
         c->steps.v[step].layout = FR_SV("deepspeed");
         before = folder;
         check_model(c, step, i);
+        fr_zero_grid(c, step, folder);
     }
 }
 

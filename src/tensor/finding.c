@@ -64,6 +64,13 @@ void fr_found_unknown(struct fr_check_finding *f, const char *what)
     }
 }
 
+void fr_found_page(struct fr_check_finding *f, const char *failure)
+{
+    if (f != NULL) {
+        f->cls = fr_sv_z(failure);
+    }
+}
+
 /* ---- order ---- */
 
 struct keyed {

@@ -131,6 +131,10 @@ bool fr_js_u64(struct fr_js *j, uint64_t *ret)
 static bool skip_number(struct fr_js *j)
 {
     size_t from = j->at;
+    if (fr_sv_starts((fr_sv){j->p + j->at, j->n - j->at}, FR_SV("-Infinity"))) {
+        j->at += strlen("-Infinity");
+        return true;
+    }
     while (j->at < j->n && j->p[j->at] != '\0' && strchr("+-.eE0123456789", j->p[j->at]) != NULL) {
         j->at++;
     }
@@ -159,7 +163,9 @@ static bool skip_scalar(struct fr_js *j, char c)
     case 'n':
         return skip_word(j, FR_SV("null"));
     case 'N':
-        return skip_word(j, FR_SV("NaN")); /* Python's json.dump writes it */
+        return skip_word(j, FR_SV("NaN")); /* Python's json.dump writes it, and Infinity */
+    case 'I':
+        return skip_word(j, FR_SV("Infinity"));
     default:
         return skip_number(j);
     }

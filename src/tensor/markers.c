@@ -191,13 +191,16 @@ static void check_rank(struct fr_ckpt *c, uint32_t file)
             break;
         }
     }
+    /* Training goes on without the state of random numbers: not on the same ones. */
+    const bool fatal = !fr_sv_has(name, FR_SV("rng_state_")) &&
+                       !fr_sv_has(name, FR_SV("random_states_"));
     if (r < rank - 1 && !c->full_work && !c->nomem) {
         if (r == rank - 2) {
-            fr_ckpt_say(c, FR_PROBLEM_MISSING, true, file, FR_NO_POS, FR_SV_NONE,
+            fr_ckpt_say(c, FR_PROBLEM_RANK, fatal, file, FR_NO_POS, FR_SV_NONE,
                         "rank %lld left no file like this one", (long long)rank - 1);
             return;
         }
-        fr_ckpt_say(c, FR_PROBLEM_MISSING, true, file, FR_NO_POS, FR_SV_NONE,
+        fr_ckpt_say(c, FR_PROBLEM_RANK, fatal, file, FR_NO_POS, FR_SV_NONE,
                     "ranks %lld to %lld left no file like this one", (long long)r + 1,
                     (long long)rank - 1);
     }
@@ -205,13 +208,16 @@ static void check_rank(struct fr_ckpt *c, uint32_t file)
 
 /* ---- Megatron's metadata.json, HF Trainer's state ---- */
 
-static bool valid_json(struct fr_ckpt *c, uint32_t file)
+static bool valid_json(struct fr_ckpt *c, uint32_t file, bool fatal)
 {
     FR_AUTO(fr_blob) b = FR_BLOB_INIT;
     struct fr_err err = {0};
     char *text = NULL;
+    if (!c->files.v[file].complete) {
+        return false; /* that it cannot be opened was told */
+    }
     int rc = fr_blob_open(&b, c->files.v[file].path.p, &err);
-    rc = rc == 0 && b.size > (1u << 20) ? fr_err_set(&err, FR_LIMIT, "too large") : rc;
+    rc = rc == 0 && b.size > c->limits.header_bytes ? fr_err_set(&err, FR_LIMIT, "too large") : rc;
     rc = rc == 0 ? fr_blob_load(&b, 0, (size_t)b.size, &text, &err) : rc;
     if (rc != 0) {
         fr_ckpt_say_err(c, FR_PROBLEM_UNREADABLE, true, file, rc, &err);
@@ -220,11 +226,41 @@ static bool valid_json(struct fr_ckpt *c, uint32_t file)
     struct fr_js j = fr_js_of(text, (size_t)b.size);
     bool good = fr_js_skip(&j) && fr_js_end(&j);
     if (!good) {
-        fr_ckpt_say(c, FR_PROBLEM_HEADER, true, file, j.at, FR_SV_NONE,
-                    "malformed JSON at byte %zu: %s", j.at, j.why);
+        fr_ckpt_say(c, FR_PROBLEM_HEADER, fatal, file, j.at, FR_SV_NONE,
+                    "malformed JSON at byte %zu: %s", j.at,
+                    j.why != NULL ? j.why : "something follows its end");
     }
     fr_free(text);
     return good;
+}
+
+/* What HF Trainer saves beside trainer_state.json: a model, an optimizer, a scheduler. Only a folder
+ * that has the others and not the one lacks it: weights alone are saved on purpose. */
+static void check_trainer(struct fr_ckpt *c, uint32_t step, uint32_t file)
+{
+    const fr_sv path = c->files.v[file].path, folder = fr_path_folder(path);
+    const bool scheduler = fr_ckpt_sibling(c, path, FR_SV("scheduler.pt")) != FR_NO_FILE;
+    bool model = false, optimizer = false;
+    for (uint32_t i = fr_ckpt_first(c, step); i != FR_NO_FILE; i = c->notes.v[i].next) {
+        const fr_sv name = fr_path_name(c->files.v[i].path), format = c->files.v[i].format;
+        const bool state = fr_sv_has(name, FR_SV("optim"));
+        if (!fr_ckpt_work(c, 1)) {
+            return;
+        }
+        optimizer |= state || fr_sv_eq(format, FR_SV("distcp"));
+        model |= !state && !fr_sv_starts(name, FR_SV("rng_state")) &&
+                 !fr_sv_eq(name, FR_SV("scheduler.pt")) && !fr_sv_eq(name, FR_SV("scaler.pt")) &&
+                 !fr_sv_eq(name, FR_SV("training_args.bin")) && !fr_sv_eq(format, FR_SV("other")) &&
+                 !fr_sv_eq(format, FR_SV("config"));
+    }
+    if (optimizer && !model) {
+        fr_ckpt_say_step(c, FR_PROBLEM_TRAINER, true, step, folder.n > 0 ? folder : FR_SV("."),
+                         "holds the optimizer and the Trainer's state, but no model");
+    } else if (scheduler && model && !optimizer) {
+        fr_ckpt_say_step(c, FR_PROBLEM_TRAINER, false, step, folder.n > 0 ? folder : FR_SV("."),
+                         "holds the scheduler, but not the optimizer it was saved with: the Trainer "
+                         "resumes with a fresh one and does not say so");
+    }
 }
 
 static void check_file(struct fr_ckpt *c, uint32_t step, uint32_t file)
@@ -236,8 +272,12 @@ static void check_file(struct fr_ckpt *c, uint32_t step, uint32_t file)
     } else if (fr_sv_has(name, FR_SV("UNFINISHED")) || fr_sv_eq(name, FR_SV("INCOMPLETE"))) {
         fr_ckpt_say(c, FR_PROBLEM_UNFINISHED, true, file, FR_NO_POS, FR_SV_NONE,
                     "says that the save did not finish");
-    } else if (fr_sv_eq(name, FR_SV("metadata.json"))) {
-        (void)valid_json(c, file);
+    } else if (fr_sv_eq(name, FR_SV("metadata.json")) || fr_sv_eq(name, FR_SV("config.json")) ||
+               fr_sv_eq(name, FR_SV("model_index.json"))) {
+        (void)valid_json(c, file, true); /* who loads the folder begins here */
+    } else if (fr_sv_eq(name, FR_SV("trainer_state.json"))) {
+        (void)valid_json(c, file, false);
+        check_trainer(c, step, file);
     } else if (fr_sv_eq(name, FR_SV("common.pt")) &&
                fr_ckpt_sibling(c, path, FR_SV("metadata.json")) == FR_NO_FILE) {
         c->steps.v[step].layout = FR_SV("megatron");

@@ -86,6 +86,12 @@ static void read_member(struct fr_ckpt *c, uint32_t file, const struct fr_zip *z
         }
     }
     if (!c->nomem) {
+        fr_ckpt_sum(c, &(struct fr_ckpt_sum){.name = m->name,
+                                             .file = file,
+                                             .crc = m->crc,
+                                             .offset = member < 0 ? at : 0,
+                                             .bytes = m->unpacked,
+                                             .member = member});
         fr_npy_add(c, file, name, (fr_sv){header, n}, member < 0 ? at : 0, m->unpacked, member);
     }
     fr_free(header);
@@ -104,6 +110,11 @@ static void read_file(struct fr_ckpt *c, uint32_t file, const struct fr_blob *b)
                                             : FR_PROBLEM_HEADER;
         fr_ckpt_say_err(c, kind, true, file, rc, &err);
     } else {
+        if (z.behind > 0) {
+            fr_ckpt_say(c, FR_PROBLEM_HOLE, false, file, z.behind, FR_SV_NONE,
+                        "%llu bytes follow the end of the zip at byte %llu, where no reader looks",
+                        (unsigned long long)(b->size - z.behind), (unsigned long long)z.behind);
+        }
         if (z.twice.n > 0) {
             fr_ckpt_say(c, FR_PROBLEM_DUPLICATE, true, file, z.directory, z.twice,
                         "the member '%.*s' comes twice", FR_SHOWN(z.twice));

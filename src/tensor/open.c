@@ -57,14 +57,14 @@ static void unknown(struct fr_ckpt *c, uint32_t file, fr_sv name, bool given)
                                     FR_SV(".onnx")};
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
         if (fr_sv_ends(name, foreign[i])) {
-            fr_ckpt_say(c, FR_PROBLEM_UNREADABLE, given, file, FR_NO_POS, FR_SV_NONE,
+            fr_ckpt_say(c, FR_PROBLEM_FORMAT, given, file, FR_NO_POS, FR_SV_NONE,
                         "%.*s files are not read", FR_SV_ARG(foreign[i]));
             return;
         }
     }
     if (given) {
         fr_ckpt_say(
-            c, FR_PROBLEM_UNREADABLE, true, file, 0, FR_SV_NONE,
+            c, FR_PROBLEM_FORMAT, true, file, 0, FR_SV_NONE,
             "is in no checkpoint format that is read, neither by its first bytes nor by its name");
     }
 }
@@ -79,6 +79,13 @@ static bool stands_in(struct fr_ckpt *c, uint32_t file, fr_sv head)
         {FR_SV("<!doctype html"), "an HTML page, as a failed download leaves: download it again"},
         {FR_SV("<html"), "an HTML page, as a failed download leaves: download it again"},
     };
+    if (fr_sv_starts(head, FR_SV("PK\3\4")) &&
+        fr_sv_eq(c->files.v[file].format, FR_SV("safetensors"))) {
+        fr_ckpt_say(c, FR_PROBLEM_HEADER, true, file, 0, FR_SV_NONE,
+                    "is a PyTorch file (a zip) by its first bytes, under a name of safetensors: "
+                    "rename it, or save it with safetensors");
+        return true;
+    }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (fr_sv_find_ci(head, rows[i].begins) == 0) {
             fr_ckpt_say(c, FR_PROBLEM_HEADER, true, file, 0, FR_SV_NONE, "is %s", rows[i].what);
@@ -315,11 +322,13 @@ static void seal(struct fr_ckpt *c, struct fr_checkpoint *ret)
                                   .steps_n = c->steps.n,
                                   .tensors_n = c->tensors.n,
                                   .members_n = c->members.n,
+                                  .sums_n = c->sums.n,
                                   .problems_n = c->problems.n};
     ret->files = move(c, c->files.v, c->files.n, sizeof c->files.v[0]);
     ret->steps = move(c, c->steps.v, c->steps.n, sizeof c->steps.v[0]);
     ret->tensors = move(c, c->tensors.v, c->tensors.n, sizeof c->tensors.v[0]);
     ret->members = move(c, c->members.v, c->members.n, sizeof c->members.v[0]);
+    ret->sums = move(c, c->sums.v, c->sums.n, sizeof c->sums.v[0]);
     ret->problems = move(c, c->problems.v, c->problems.n, sizeof c->problems.v[0]);
 }
 
@@ -397,6 +406,7 @@ int fr_checkpoint_open(const char *const *paths, uint32_t n, const struct fr_ckp
     fr_vec_free(c.steps.v);
     fr_vec_free(c.tensors.v);
     fr_vec_free(c.members.v);
+    fr_vec_free(c.sums.v);
     fr_vec_free(c.problems.v);
     fr_vec_free(found.list.v);
     if (rc == 0) {

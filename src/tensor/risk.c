@@ -107,6 +107,7 @@ static void dtypes(struct fr_checking *k)
                      "config.json names %s, but %u of %u matrices are %.*s: loading casts them.",
                      want->name, other, all, FR_SV_ARG(example));
         fr_found_unknown(f, "Which type the loader is asked for.");
+        fr_found_page(f, m->dtype == FR_F16 ? "fp16-activation-overflow" : "");
     }
 }
 
@@ -146,7 +147,20 @@ static void norm_eps(struct fr_checking *k)
     }
 }
 
-static void norm_squares(struct fr_checking *k, double residual, int32_t layer)
+/* What a token brings along reaches the first norm as it is, whatever the rms of the table. */
+static void embedded(struct fr_checking *k, const struct fr_check_tensor *table)
+{
+    struct fr_check_finding *f =
+        fr_found(k, FR_RULE_RISK_NORM, NULL, k->config.model.path,
+                 "'%.*s' holds an element of magnitude %.4g, which reaches the first norm as it is: "
+                 "its square overflows in fp16 from 256 on.",
+                 (int)fr_sv_head(table->name, 200).n, table->name.p, table->abs_max);
+    fr_found_unknown(f, "Whether that token is ever used, and how the norm is written: one that "
+                        "computes in fp32 cannot overflow.");
+}
+
+static void norm_squares(struct fr_checking *k, const struct fr_check_tensor *table,
+                         double residual, int32_t layer)
 {
     const struct fr_model_config *m = &k->config.model;
     const double limit = m->hidden > 0 ? sqrt(FP16_MAX / (double)m->hidden) : NAN,
@@ -168,6 +182,8 @@ static void norm_squares(struct fr_checking *k, double residual, int32_t layer)
                      residual, peak, layer, m->hidden, limit);
         fr_found_unknown(f, "How the norm is written: one that computes in fp32 cannot overflow. "
                             "Real activations have channels far above this estimate.");
+    } else if (table->abs_max >= 256) {
+        embedded(k, table);
     }
 }
 
@@ -311,7 +327,7 @@ static void forward(struct fr_checking *k, const struct fr_check_tensor *table,
         return;
     }
     const double residual = through_layers(k, table->rms * table->rms, &over, &scores, &layer);
-    norm_squares(k, residual, over >= 0 ? over : 0);
+    norm_squares(k, table, residual, over >= 0 ? over : 0);
     if (PEAK * residual >= FP16_MAX) {
         struct fr_check_finding *f = fr_found(k, FR_RULE_RISK_RESIDUAL, NULL, m->path,
                                               "Reckoned from the weights, the residual stream ends "

@@ -5,20 +5,55 @@
 
 #include <math.h>
 
+/* Both at once: none of the three starts. */
+static void conflict(struct fr_checking *k, const struct fr_settings *s)
+{
+    static const char *const ends[] = {
+        [FR_SETTINGS_DEEPSPEED] = "DeepSpeed ends with 'bfloat16 and fp16 modes cannot be "
+                                  "simultaneously enabled'",
+        [FR_SETTINGS_HF] = "TrainingArguments ends with 'At most one of fp16 and bf16 can be True'",
+        [FR_SETTINGS_MEGATRON] = "Megatron's check of its arguments fails"};
+    fr_found(k, FR_RULE_PRECISION_CONFLICT, NULL, s->path,
+             "fp16 and bf16 are both enabled in the %s; a run takes one of them: %s.",
+             fr_settings_name(s->kind), ends[s->kind]);
+}
+
+/* A scale beside bf16. Megatron applies it; DeepSpeed reads that of its fp16 block only, and only
+ * when that is enabled. */
+static void scale_of_bf16(struct fr_checking *k, const struct fr_settings *s)
+{
+    struct fr_check_finding *f;
+    if (s->bf16_scale > 0) {
+        f = fr_found(k, FR_RULE_RISK_BF16_SCALER, NULL, s->path,
+                     "bf16.loss_scale is %.6g, a key that DeepSpeed's bf16 block does not have: no "
+                     "loss is scaled by it, and bf16 needs none.",
+                     s->bf16_scale);
+        fr_found_unknown(f, "Whether this version of DeepSpeed passes over the key or refuses it.");
+    }
+    if (s->bf16 == 1 && s->fp16 != 1 && s->loss_scale > 1) {
+        if (s->kind == FR_SETTINGS_MEGATRON) {
+            fr_found(k, FR_RULE_RISK_BF16_SCALER, NULL, s->path,
+                     "--loss-scale %.6g is given with --bf16: Megatron scales every loss by it, "
+                     "though bf16 has the range of fp32 and needs none.",
+                     s->loss_scale);
+            return;
+        }
+        f = fr_found(k, FR_RULE_RISK_BF16_SCALER, NULL, s->path,
+                     "fp16.loss_scale is %.6g beside bf16 enabled and fp16 not: it has no effect.",
+                     s->loss_scale);
+        if (f != NULL) {
+            f->weight = FR_CHECK_NOTE;
+        }
+    }
+}
+
 static void scaler(struct fr_checking *k, const struct fr_settings *s)
 {
-    const char *name = fr_settings_name(s->kind);
     struct fr_check_finding *f;
+    scale_of_bf16(k, s);
     if (s->fp16 == 1 && s->bf16 == 1) {
-        fr_found(k, FR_RULE_PRECISION_CONFLICT, NULL, s->path,
-                 "fp16 and bf16 are both enabled in the %s; a run takes one of them.", name);
+        conflict(k, s);
         return;
-    }
-    if (s->bf16 == 1 && s->loss_scale > 1) {
-        fr_found(
-            k, FR_RULE_RISK_BF16_SCALER, NULL, s->path,
-            "A loss scale of %.6g is set for bf16, whose range is that of fp32 and needs none.",
-            s->loss_scale);
     }
     if (s->fp16 != 1) {
         return;

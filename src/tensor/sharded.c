@@ -153,7 +153,11 @@ static void check_tensors(struct index *x, const bool *is_shard)
         fr_ckpt_say(x->c, FR_PROBLEM_EXTRA, false, x->file, FR_NO_POS, FR_SV_NONE,
                     "does not know %u tensors of its shards, or has them elsewhere", extra);
     }
-    if (x->has_total && sum != x->total && x->c->files.v[x->file].complete) {
+    bool whole = x->c->files.v[x->file].complete; /* else the sum is short for a reason that is told */
+    for (uint32_t i = 0; i < x->c->files.n; i++) {
+        whole = whole && !(is_shard[i] && !x->c->files.v[i].complete);
+    }
+    if (x->has_total && sum != x->total && whole) {
         bool views = fr_sv_has(
             x->path,
             FR_SV(".bin.")); /* torch files: tied tensors are counted once by some writers */
@@ -258,6 +262,21 @@ static void check_unnamed(struct fr_ckpt *c, struct named *n, uint32_t step)
     }
 }
 
+/* "model.safetensors" beside "model.safetensors.index.json": one of them is not looked at. */
+static void check_single(struct index *x)
+{
+    fr_sv name = fr_path_name(x->path);
+    const fr_sv single = fr_sv_head(name, name.n - strlen(".index.json"));
+    const uint32_t file = fr_ckpt_sibling(x->c, x->path, single);
+    uint32_t named;
+    if (file != FR_NO_FILE && !fr_map_get(&x->shards, single, &named)) {
+        fr_ckpt_say(x->c, FR_PROBLEM_EXTRA, false, file, FR_NO_POS, FR_SV_NONE,
+                    "stands beside '%.*s': from_pretrained loads this file alone and passes over "
+                    "the index and its shards",
+                    FR_SHOWN(name));
+    }
+}
+
 static void judge(struct index *x)
 {
     if (!fr_ckpt_work(x->c, (uint64_t)x->c->files.n + x->c->tensors.n)) {
@@ -311,6 +330,7 @@ static void read_index(struct fr_ckpt *c, struct named *named, uint32_t step, ui
                     "has no weight_map: it is no index");
     } else {
         note_named(&x);
+        check_single(&x);
     }
     if (!c->nomem) {
         judge(&x);
@@ -318,6 +338,12 @@ static void read_index(struct fr_ckpt *c, struct named *named, uint32_t step, ui
     fr_vec_free(x.promises.v);
     fr_arena_release(&x.scratch);
     fr_free(text);
+}
+
+static fr_sv folder_or_dot(fr_sv path)
+{
+    const fr_sv folder = fr_path_folder(path);
+    return folder.n > 0 ? folder : FR_SV(".");
 }
 
 /* Without an index the names themselves say how many there are. Told once, by the first of the
@@ -344,11 +370,18 @@ static void check_series(struct fr_ckpt *c, uint32_t step, uint32_t file)
         }
     }
     if (missing > 0) {
-        fr_sv folder = fr_path_folder(path);
-        fr_ckpt_say_step(c, FR_PROBLEM_MISSING, true, step, folder.n > 0 ? folder : FR_SV("."),
+        c->steps.v[step].layout = FR_SV("hf-sharded");
+        fr_ckpt_say_step(c, FR_PROBLEM_MISSING, true, step, folder_or_dot(path),
                          "%llu of the %llu files of '%.*s' are not there, the first '%.*s'",
                          (unsigned long long)missing, (unsigned long long)of,
                          FR_SHOWN(fr_path_name(path)), FR_SHOWN(first));
+    } else if (of > 1 && (fr_sv_starts(before, FR_SV("model-")) ||
+                          fr_sv_starts(before, FR_SV("pytorch_model-")))) {
+        c->steps.v[step].layout = FR_SV("hf-sharded");
+        fr_ckpt_say_step(c, FR_PROBLEM_MISSING, false, step, folder_or_dot(path),
+                         "has all %llu files of '%.*s', but no index.json beside them: "
+                         "from_pretrained does not find the model",
+                         (unsigned long long)of, FR_SHOWN(fr_path_name(path)));
     }
 }
 

@@ -9,12 +9,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #define TASK_BYTES ((uint64_t)64 << 20)
 #define THREADS_MAX 64
+#define NO_TENSOR UINT32_MAX
 
 struct task {
-    uint32_t tensor, slot;   /* in the checkpoint, in ret */
+    uint32_t tensor, slot;   /* in the checkpoint, in ret; tensor NO_TENSOR: in the sums */
+    uint32_t crc;            /* of a sum */
     uint64_t from, bytes;    /* of the tensor's bytes */
     uint64_t row, row_bytes; /* the first row; 0 bytes: no rows */
     struct fr_tally tally;
@@ -99,9 +102,27 @@ static int on_span(void *ctx, const void *span, size_t n)
     return 0;
 }
 
-static void do_task(const struct fr_checkpoint *c, struct fr_spans *s, struct task *t)
+/* What is walked: a tensor, or a member of a zip as if it were one. */
+static struct fr_tensor walked(const struct fr_checkpoint *c, const struct fr_survey_options *o,
+                               const struct task *t)
 {
-    struct fr_tensor part = c->tensors[t->tensor];
+    const struct fr_ckpt_sum *s = t->tensor == NO_TENSOR ? &c->sums[o->sums[t->slot].of] : NULL;
+    return s == NULL ? c->tensors[t->tensor]
+                     : (struct fr_tensor){.file = s->file,
+                                          .offset = s->offset,
+                                          .bytes = s->bytes,
+                                          .member = s->member};
+}
+
+static int on_sum(void *ctx, const void *span, size_t n)
+{
+    uint32_t *crc = ctx;
+    *crc = (uint32_t)crc32_z(*crc, span, n);
+    return 0;
+}
+
+static void do_task(struct fr_tensor part, struct fr_spans *s, struct task *t)
+{
     const uint32_t width = fr_tally_width(part.dtype);
     struct reading r; /* not zeroed: 16 KiB for each of many small tensors */
     r.t = t;
@@ -111,6 +132,10 @@ static void do_task(const struct fr_checkpoint *c, struct fr_spans *s, struct ta
     r.kept = 0;
     part.offset += t->from;
     part.bytes = t->bytes;
+    if (t->tensor == NO_TENSOR) {
+        t->rc = fr_spans_walk(s, &part, on_sum, &t->crc, &t->err);
+        return;
+    }
     if (t->row_bytes > 0) {
         fr_rows_begin(&t->rows, t->row_bytes, width, t->row);
     }
@@ -125,7 +150,8 @@ static void *work(void *arg)
     uint32_t open = UINT32_MAX, i;
     while ((i = atomic_fetch_add(&w->next, 1)) < w->n) {
         struct task *t = &w->tasks[i];
-        const uint32_t file = w->c->tensors[t->tensor].file;
+        const struct fr_tensor of = walked(w->c, w->o, t);
+        const uint32_t file = of.file;
         if (file != open) {
             fr_spans_close(&s);
             open = UINT32_MAX;
@@ -133,7 +159,7 @@ static void *work(void *arg)
             open = t->rc == 0 ? file : open;
         }
         if (open == file) {
-            do_task(w->c, s, t);
+            do_task(of, s, t);
         }
         const uint64_t done = atomic_fetch_add(&w->done, t->bytes) + t->bytes;
         if (w->o->progress != NULL) {
@@ -205,21 +231,56 @@ static bool cut(task_list *tasks, const struct fr_checkpoint *c, uint32_t tensor
     return true;
 }
 
-static int by_place(const void *a, const void *b, void *tensors)
+static bool cut_sum(task_list *tasks, const struct fr_ckpt_sum *s, uint32_t slot)
+{
+    const uint64_t most = s->member >= 0 ? s->bytes : TASK_BYTES;
+    for (uint64_t from = 0; from < s->bytes;) {
+        struct task *k = FR_PUSH(&tasks->list);
+        if (k == NULL) {
+            return false;
+        }
+        const uint64_t n = s->bytes - from < most ? s->bytes - from : most;
+        *k = (struct task){.tensor = NO_TENSOR, .slot = slot, .from = from, .bytes = n};
+        from += n;
+    }
+    return true;
+}
+
+struct spot {
+    uint32_t file;
+    int32_t member;
+    uint64_t offset;
+};
+
+static struct spot spot_of(const struct crew *w, const struct task *t)
+{
+    if (t->tensor == NO_TENSOR) {
+        const struct fr_ckpt_sum *s = &w->c->sums[w->o->sums[t->slot].of];
+        return (struct spot){s->file, s->member, s->offset};
+    }
+    const struct fr_tensor *of = &w->c->tensors[t->tensor];
+    return (struct spot){of->file, of->member, of->offset};
+}
+
+static int by_place(const void *a, const void *b, void *crew)
 {
     const struct task *x = a, *y = b;
-    const struct fr_tensor *s = (const struct fr_tensor *)tensors + x->tensor,
-                           *t = (const struct fr_tensor *)tensors + y->tensor;
-    if (s->file != t->file) {
-        return s->file < t->file ? -1 : 1;
-    }
-    if (s->member != t->member) {
-        return s->member < t->member ? -1 : 1;
-    }
-    const uint64_t from = s->offset + x->from, to = t->offset + y->from;
-    return from != to           ? (from < to ? -1 : 1)
-           : x->slot != y->slot ? (x->slot < y->slot ? -1 : 1)
-                                : 0;
+    const struct spot s = spot_of(crew, x), t = spot_of(crew, y);
+    const uint64_t from = s.offset + x->from, to = t.offset + y->from;
+    const bool sum = x->tensor == NO_TENSOR, other = y->tensor == NO_TENSOR;
+    return s.file != t.file       ? (s.file < t.file ? -1 : 1)
+           : s.member != t.member ? (s.member < t.member ? -1 : 1)
+           : from != to           ? (from < to ? -1 : 1)
+           : sum != other         ? (sum ? -1 : 1)
+           : x->slot != y->slot   ? (x->slot < y->slot ? -1 : 1)
+                                  : 0;
+}
+
+static void put_sum(const struct task *t, struct fr_survey_sum *s)
+{
+    s->crc = t->from == 0 ? t->crc
+                          : (uint32_t)crc32_combine(s->crc, t->crc, (z_off_t)t->bytes);
+    s->rc = s->rc != 0 ? s->rc : t->rc;
 }
 
 static void put(const struct task *t, struct fr_arena *arena, struct fr_survey *s)
@@ -261,12 +322,17 @@ int fr_survey(const struct fr_checkpoint *c, const uint32_t *which, uint32_t n,
             ok = cut(&tasks, c, which[i], i);
         }
     }
+    for (uint32_t i = 0; i < o->sums_n && ok; i++) {
+        o->sums[i] = (struct fr_survey_sum){.of = o->sums[i].of};
+        w.total += c->sums[o->sums[i].of].bytes;
+        ok = cut_sum(&tasks, &c->sums[o->sums[i].of], i);
+    }
     if (!ok) {
         fr_vec_free(tasks.list.v);
         return fr_err_set(err, FR_NOMEM, "out of memory");
     }
     if (tasks.list.n > 1) {
-        qsort_r(tasks.list.v, tasks.list.n, sizeof *tasks.list.v, by_place, c->tensors);
+        qsort_r(tasks.list.v, tasks.list.n, sizeof *tasks.list.v, by_place, &w);
     }
     w.tasks = tasks.list.v;
     w.n = tasks.list.n;
@@ -274,7 +340,12 @@ int fr_survey(const struct fr_checkpoint *c, const uint32_t *which, uint32_t n,
         run(&w);
     }
     for (uint32_t i = 0; i < tasks.list.n; i++) { /* the tasks of one tensor stand in its order */
-        put(&tasks.list.v[i], arena, &ret[tasks.list.v[i].slot]);
+        const struct task *t = &tasks.list.v[i];
+        if (t->tensor == NO_TENSOR) {
+            put_sum(t, &o->sums[t->slot]);
+        } else {
+            put(t, arena, &ret[t->slot]);
+        }
     }
     fr_vec_free(tasks.list.v);
     return 0;

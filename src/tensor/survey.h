@@ -5,7 +5,10 @@
  * Tensors are cut into tasks of about 64 MiB that begin at a row; threads take tasks in the order
  * of the files, results are merged in the order of the tasks. So the result depends neither on the
  * number of threads nor on how the reader cuts its windows. Memory: a block of 16 KiB and a mapped
- * window (spans) per thread, 200 bytes per task. */
+ * window (spans) per thread, 200 bytes per task.
+ *
+ * Checksums of zip members are tasks of their own, which come just before those of the tensors in
+ * the same bytes: a member is no tensor, it may hold several views or a header. */
 #ifndef FR_TENSOR_SURVEY_H
 #define FR_TENSOR_SURVEY_H
 
@@ -29,10 +32,18 @@ struct fr_survey {
     bool done;       /* false: nothing was read (type unknown, bytes missing) */
 };
 
+/* The checksum of sums[of] of the checkpoint, reckoned again. */
+struct fr_survey_sum {
+    uint32_t of, crc;
+    int rc; /* as in struct fr_survey */
+};
+
 struct fr_survey_options {
     unsigned threads;                                           /* 0 = one per core */
     void (*progress)(void *ctx, uint64_t done, uint64_t total); /* any thread; may be NULL */
     void *ctx;
+    struct fr_survey_sum *sums; /* `of` is set; the rest is filled */
+    uint32_t sums_n;
 };
 
 /* Surveys tensors which[0..n-1] of c into ret[0..n-1]. 0, or -FR_NOMEM. What cannot be read is told

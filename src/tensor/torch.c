@@ -53,6 +53,18 @@ static uint8_t kind_of(int rc, const struct fr_err *err, uint64_t end)
                              : FR_PROBLEM_HEADER;
 }
 
+/* In front of what the parser made of damaged bytes. */
+static void say_damage(const struct fr_torch *t, struct fr_err *err)
+{
+    struct fr_err why = *err;
+    (void)fr_err_set(err, FR_SYNTAX,
+                     "its member '%.*s' is damaged, its bytes have the checksum %08x and not %08x: "
+                     "%.100s",
+                     (int)fr_sv_head(t->damaged->name, 60).n, t->damaged->name.p, t->damaged_crc,
+                     t->damaged->crc, why.msg);
+    err->pos = why.pos;
+}
+
 static int load_pickle(struct fr_torch *t, const struct fr_ckpt_limits *limits, struct fr_err *err)
 {
     const struct fr_zip_member *m = find_pickle(&t->zip, &t->root);
@@ -68,9 +80,14 @@ static int load_pickle(struct fr_torch *t, const struct fr_ckpt_limits *limits, 
     if (rc != 0) {
         return rc;
     }
+    t->damaged = fr_zip_sound(m, t->text, &t->damaged_crc) ? NULL : m;
     rc = fr_pickle_read(t->text, (size_t)m->unpacked, &t->pickle, err);
     if (rc != 0) {
         err->pos += t->pickle_at;
+        if (t->damaged != NULL && rc != -FR_NOMEM) {
+            say_damage(t, err);
+            rc = -FR_SYNTAX;
+        }
         return rc;
     }
     return read_byteorder(t, err);
@@ -84,7 +101,8 @@ int fr_torch_open(const struct fr_blob *b, uint64_t base, uint64_t size,
     int rc = fr_zip_open(b, base, size, limits->tensors, &ret->scratch, &ret->zip, err);
     rc = rc == 0 ? load_pickle(ret, limits, err) : rc;
     if (rc != 0) {
-        *ret_kind = kind_of(rc, err, base + size);
+        *ret_kind = ret->damaged != NULL && rc == -FR_SYNTAX ? (uint8_t)FR_PROBLEM_DAMAGED
+                                                             : kind_of(rc, err, base + size);
         fr_torch_release(ret);
     }
     return rc;
@@ -203,6 +221,19 @@ void fr_torch_read(struct fr_ckpt *c, uint32_t file, const struct fr_blob *b, ui
         fr_ckpt_say(c, FR_PROBLEM_DUPLICATE, true, file, base + t.zip.directory, FR_SV_NONE,
                     "the zip member '%.*s' comes twice", FR_SHOWN(t.zip.twice));
     }
+    if (t.zip.behind > 0) {
+        fr_ckpt_say(c, FR_PROBLEM_HOLE, false, file, t.zip.behind, FR_SV_NONE,
+                    "%llu bytes follow the end of the zip at byte %llu, where no reader looks: "
+                    "something was appended, or a longer file was overwritten",
+                    (unsigned long long)(size - t.zip.behind), (unsigned long long)t.zip.behind);
+    }
+    if (t.damaged != NULL) {
+        fr_ckpt_say(c, FR_PROBLEM_DAMAGED, true, file, t.pickle_at, FR_SV_NONE,
+                    "its member '%.*s' (%llu bytes from byte %llu) is damaged: its bytes have the "
+                    "CRC-32 %08x, the zip was written with %08x",
+                    FR_SHOWN(t.damaged->name), (unsigned long long)t.damaged->unpacked,
+                    (unsigned long long)t.pickle_at, t.damaged_crc, t.damaged->crc);
+    }
     t.objects = fr_torch_globals(c, file, &t.pickle, t.pickle_at, FR_PROBLEM_OBJECTS);
     fr_torch_tensors(c, file, &t, prefix);
     fr_torch_release(&t);
@@ -215,7 +246,7 @@ static bool refuse_old(struct fr_ckpt *c, uint32_t file, fr_sv head, const struc
     char magic[5] = "";
     struct fr_err err = {0};
     if (fr_sv_starts(head, (fr_sv){legacy_magic, sizeof legacy_magic - 1})) {
-        fr_ckpt_say(c, FR_PROBLEM_REFUSED, true, file, 0, FR_SV_NONE,
+        fr_ckpt_say(c, FR_PROBLEM_FORMAT, true, file, 0, FR_SV_NONE,
                     "written in PyTorch's format before 1.6, which is not read: load it on a "
                     "machine that may run its pickle and save it again with "
                     "torch.save(torch.load(f, weights_only=True), f)");
@@ -223,13 +254,13 @@ static bool refuse_old(struct fr_ckpt *c, uint32_t file, fr_sv head, const struc
     }
     if (b->size >= 512 && fr_blob_read(b, 257, magic, sizeof magic, &err) == 0 &&
         memcmp(magic, "ustar", 5) == 0) {
-        fr_ckpt_say(c, FR_PROBLEM_REFUSED, true, file, 257, FR_SV_NONE,
+        fr_ckpt_say(c, FR_PROBLEM_FORMAT, true, file, 257, FR_SV_NONE,
                     "a tar archive, as PyTorch before 0.1.10 wrote: not read; save it again with a "
                     "current torch.save()");
         return true;
     }
     if (head.n > 2 && head.p[0] == '\x80' && head.p[1] >= 2 && head.p[1] <= 5) {
-        fr_ckpt_say(c, FR_PROBLEM_REFUSED, true, file, 0, FR_SV_NONE,
+        fr_ckpt_say(c, FR_PROBLEM_FORMAT, true, file, 0, FR_SV_NONE,
                     "a bare pickle, not a file of torch.save(): refused, loading it runs what it "
                     "says; save it with torch.save() or safetensors");
         return true;

@@ -88,6 +88,12 @@ static void locate(struct walk *w, struct storage *s, const struct fr_zip_member
         s->member = (int32_t)w->c->members.n - 1;
         s->offset = 0;
     }
+    fr_ckpt_sum(w->c, &(struct fr_ckpt_sum){.name = m->name,
+                                            .file = w->file,
+                                            .crc = m->crc,
+                                            .offset = s->offset,
+                                            .bytes = m->unpacked,
+                                            .member = s->member});
 }
 
 static void make_storage(struct walk *w, struct storage *s, uint32_t persid, fr_sv key,
@@ -102,7 +108,7 @@ static void make_storage(struct walk *w, struct storage *s, uint32_t persid, fr_
                                            : FR_DTYPE_UNKNOWN;
     const struct fr_zip_member *m = find_data(w, key);
     if (m == NULL) {
-        fr_ckpt_say(w->c, FR_PROBLEM_MISSING, true, w->file, at_file(w, persid), FR_SV_NONE,
+        fr_ckpt_say(w->c, FR_PROBLEM_STORAGE, true, w->file, at_file(w, persid), FR_SV_NONE,
                     "storage '%.*s' of '%.*s' is not in the zip (named at byte %llu)",
                     FR_SHOWN(key), FR_SHOWN(name_now(w)), (unsigned long long)at_file(w, persid));
         return;
@@ -556,7 +562,7 @@ void fr_torch_tensors(struct fr_ckpt *c, uint32_t file, const struct fr_torch *t
         c->nomem = c->nomem || !fr_buf_ok(&w->path);
     }
     if (w->metas > 0) {
-        fr_ckpt_say(c, FR_PROBLEM_MISSING, false, file, FR_NO_POS, FR_SV_NONE,
+        fr_ckpt_say(c, FR_PROBLEM_STORAGE, false, file, FR_NO_POS, FR_SV_NONE,
                     "tensors of the device 'meta', which have a shape and no data: %u", w->metas);
     }
     check_unused(w);

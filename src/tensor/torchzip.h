@@ -14,6 +14,9 @@ struct fr_torch {
     fr_sv root;           /* "archive/": what member names begin with */
     char *text;           /* the bytes of data.pkl */
     uint64_t pickle_at;   /* where they lie in the file; 0 when they are deflated */
+    const struct fr_zip_member *damaged; /* the pickle when its bytes are not those that were
+                                            written; NULL */
+    uint32_t damaged_crc;                /* what its bytes have */
     bool big_endian;
     bool objects;         /* its pickle makes objects of classes that are not known */
     struct fr_pickle pickle;

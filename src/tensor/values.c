@@ -9,6 +9,7 @@
 #include <math.h>
 
 #define NEAR_FP16 32752.0 /* half of the limit: one doubling away from Inf */
+#define IMPLAUSIBLE 1e15  /* squares of a row still fit fp32 up to about 1e17; nobody has seen this */
 
 static bool role_is(const struct fr_check_tensor *t, const char *role)
 {
@@ -38,18 +39,17 @@ static bool is_allowed(const struct fr_checking *k, fr_sv name)
 }
 
 /* "17 of 45,088,768 elements are NaN and 2 Inf" */
-static void say_nonfinite(struct fr_checking *k, enum fr_rule rule, struct fr_check_tensor *t,
-                          const char *more)
+static struct fr_check_finding *say_nonfinite(struct fr_checking *k, enum fr_rule rule,
+                                              struct fr_check_tensor *t, const char *more)
 {
     if (t->nan > 0 && t->inf > 0) {
-        fr_found(k, rule, t, FR_SV_NONE,
+        return fr_found(k, rule, t, FR_SV_NONE,
                  "%" PRIu64 " of %" PRIu64 " elements are NaN and %" PRIu64 " are Inf%s.", t->nan,
                  t->elements, t->inf, more);
-    } else {
-        fr_found(k, rule, t, FR_SV_NONE, "%" PRIu64 " of %" PRIu64 " elements %s %s%s.",
-                 t->nan + t->inf, t->elements, t->nan + t->inf == 1 ? "is" : "are",
-                 t->nan > 0 ? "NaN" : "Inf", more);
     }
+    return fr_found(k, rule, t, FR_SV_NONE, "%" PRIu64 " of %" PRIu64 " elements %s %s%s.",
+                    t->nan + t->inf, t->elements, t->nan + t->inf == 1 ? "is" : "are",
+                    t->nan > 0 ? "NaN" : "Inf", more);
 }
 
 static void nonfinite(struct fr_checking *k, struct fr_check_tensor *t)
@@ -66,8 +66,13 @@ static void nonfinite(struct fr_checking *k, struct fr_check_tensor *t)
     } else if (role_is(t, "buffer") || role_is(t, "other") ||
                fr_sv_find_ci(t->name, FR_SV("mask")) != FR_NPOS) {
         say_nonfinite(k, t->nan > 0 ? FR_RULE_NAN_BUFFER : FR_RULE_INF_BUFFER, t, "");
+    } else if (t->nan > 0) {
+        say_nonfinite(k, FR_RULE_NAN_WEIGHT, t, "");
     } else {
-        say_nonfinite(k, t->nan > 0 ? FR_RULE_NAN_WEIGHT : FR_RULE_INF_WEIGHT, t, "");
+        struct fr_check_finding *f = say_nonfinite(k, FR_RULE_INF_WEIGHT, t, "");
+        if (fr_sv_eq(t->dtype, FR_SV("fp16"))) {
+            fr_found_page(f, "fp16-activation-overflow"); /* a cast, too, says the page */
+        }
     }
 }
 
@@ -86,7 +91,16 @@ static void magnitudes(struct fr_checking *k, struct fr_check_tensor *t)
             t->abs_max);
         fr_found_unknown(f, "Whether any step of the model doubles it.");
     }
-    if (t->beyond[FR_CHECK_F16] > 0 && role_is(t, "weight")) {
+    if (t->abs_max >= IMPLAUSIBLE && role_is(t, "weight") && t->dims >= 2 &&
+        fr_sv_find_ci(t->name, FR_SV("mask")) == FR_NPOS) {
+        struct fr_check_finding *f =
+            fr_found(k, FR_RULE_IMPLAUSIBLE, t, FR_SV_NONE,
+                     "The largest magnitude is %.6g. No training leads there; a flipped bit of an "
+                     "exponent, or bytes read as another type, do.",
+                     t->abs_max);
+        fr_found_unknown(f, "Which element was meant to be what: an earlier save or a replica "
+                            "tells (--compare, --replicas).");
+    } else if (t->beyond[FR_CHECK_F16] > 0 && role_is(t, "weight")) {
         struct fr_check_finding *f =
             fr_found(k, FR_RULE_BEYOND_FP16, t, FR_SV_NONE,
                      "%" PRIu64 " of %" PRIu64

@@ -5,6 +5,7 @@
 #include "tensor/inflate.h"
 
 #include <stdlib.h>
+#include <zlib.h>
 
 enum { EOCD = 22, LOCATOR = 20, EOCD64 = 56, CENTRAL = 46, LOCAL = 30 };
 
@@ -25,13 +26,14 @@ static int get(const struct fr_zip *z, uint64_t at, void *p, size_t n, struct fr
     return fr_blob_read(z->b, z->base + at, p, n, err);
 }
 
-/* The end record: the last one whose comment fits. Its offset in the zip. */
-static int find_end(const struct fr_zip *z, uint64_t *ret, unsigned char end[EOCD],
-                    struct fr_err *err)
+/* The end record: the last one whose comment fits. Its offset in the zip. Of a file the last one
+ * whatever follows: torch.load (1.13, 2.14) takes no notice of bytes behind it. */
+static int find_end(struct fr_zip *z, uint64_t *ret, unsigned char end[EOCD], struct fr_err *err)
 {
     size_t n = z->size < EOCD + 65535 ? (size_t)z->size : EOCD + 65535;
     char *tail = NULL;
     size_t tries[2] = {n < 1024 ? n : 1024, n};
+    uint64_t over = 0; /* end of an end record that something follows; 0 = none was met */
     for (int k = 0; k < 2; k++) {
         n = tries[k];
         int rc = fr_blob_load(z->b, z->base + z->size - n, n, &tail, err);
@@ -46,8 +48,17 @@ static int find_end(const struct fr_zip *z, uint64_t *ret, unsigned char end[EOC
                 fr_free(tail);
                 return 0;
             }
+            if (over == 0 && i + EOCD <= n && memcmp(tail + i, "PK\5\6", 4) == 0) {
+                over = z->size - n + i + EOCD;
+                memcpy(end, tail + i, EOCD);
+            }
         }
         fr_free(tail);
+    }
+    if (over > 0 && z->base == 0 && z->size == z->b->size) {
+        *ret = over - EOCD;
+        z->behind = over;
+        return 0;
     }
     return bad(z, z->size, err, "torn zip: the directory at its end is missing");
 }
@@ -56,7 +67,7 @@ struct directory {
     uint64_t n, size, at, end; /* entries, bytes, first byte, where what follows it begins */
 };
 
-static int find_directory(const struct fr_zip *z, struct directory *d, struct fr_err *err)
+static int find_directory(struct fr_zip *z, struct directory *d, struct fr_err *err)
 {
     unsigned char end[EOCD] = {0}, locator[LOCATOR], end64[EOCD64];
     uint64_t at = 0;
@@ -135,6 +146,7 @@ static int read_entry(struct fr_zip *z, struct fr_arena *arena, const char *dir,
                                 .local = fr_le32(p + 42),
                                 .packed = fr_le32(p + 20),
                                 .unpacked = fr_le32(p + 24),
+                                .crc = fr_le32(p + 16),
                                 .method = fr_le16(p + 10),
                                 .encrypted = (fr_le16(p + 8) & 1) != 0};
     bool is_new = false;
@@ -290,4 +302,10 @@ int fr_zip_load(const struct fr_zip *z, const struct fr_zip_member *m, size_t mo
     p[m->unpacked] = '\0';
     *ret = p;
     return 0;
+}
+
+bool fr_zip_sound(const struct fr_zip_member *m, const char *bytes, uint32_t *ret)
+{
+    *ret = (uint32_t)crc32_z(0, (const Bytef *)bytes, (size_t)m->unpacked);
+    return m->crc == 0 || *ret == m->crc;
 }

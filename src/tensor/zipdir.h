@@ -2,8 +2,8 @@
 /* zipdir: the central directory of a zip, or of a zip that is a range of a file (a DCP blob). Not
  * libarchive: its reader goes through local headers, and PyTorch's have no sizes (flag bit 3), a
  * padded extra field of their own and sometimes a wrong CRC; we need where the bytes of a member
- * lie, not its bytes. Only sizes and offsets of the directory are believed; CRCs are not looked
- * at; zip64 is read.
+ * lie, not its bytes. Only sizes and offsets of the directory are believed; its CRCs are handed
+ * on; zip64 is read.
  *
  * Members and names are the arena's. Bounded: `most` members, a directory of FR_ZIP_DIR_MAX
  * bytes. */
@@ -19,6 +19,8 @@ struct fr_zip_member {
     fr_sv name;
     uint64_t local;            /* its local header, from the start of the zip */
     uint64_t packed, unpacked;
+    uint32_t crc;              /* of the unpacked bytes; torch.serialization.set_crc32_options(False)
+                                  makes torch write 0: not reckoned */
     uint16_t method;           /* 0 stored, 8 deflated */
     bool encrypted;
 };
@@ -26,6 +28,7 @@ struct fr_zip_member {
 struct fr_zip {
     const struct fr_blob *b;
     uint64_t base, size;       /* the range of the file that is the zip */
+    uint64_t behind;           /* where bytes begin that follow its end; 0 when none do */
     uint64_t directory;        /* where the directory begins, from the start of the zip */
     struct fr_zip_member *members;
     uint32_t n;
@@ -44,6 +47,9 @@ int fr_zip_data(const struct fr_zip *z, const struct fr_zip_member *m, uint64_t 
 /* A whole member, unpacked, at most `most` bytes, in a new buffer of the caller (fr_free). */
 int fr_zip_load(const struct fr_zip *z, const struct fr_zip_member *m, size_t most, char **ret,
                 struct fr_err *err);
+/* Whether the bytes of a member are those whose checksum the directory has; the checksum of the
+ * bytes in *ret. A member without a checksum is sound. */
+bool fr_zip_sound(const struct fr_zip_member *m, const char *bytes, uint32_t *ret);
 
 static inline uint16_t fr_le16(const void *p)
 {

@@ -6,7 +6,10 @@
 """
 import copy, html.parser, json, os, re, shutil, subprocess, sys, time, xml.etree.ElementTree as ET
 
-PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import usage
+
+PROGRAM, SOURCE = usage.arguments(__doc__, "TEST_REPORT_PROGRAM", "SOURCE_DIR")
 FIXTURES = ("one-rank single silent all-ranks node unknown healthy inconclusive nothing two-incidents hostile huge").split()
 failures = []
 

@@ -11,9 +11,9 @@ import glob, os, re, subprocess, sys, tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import make_sandbox
+import usage
 
-PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-UPDATE = "--update" in sys.argv
+PROGRAM, SOURCE, UPDATE = usage.arguments(__doc__, "FAULTRANK", "SOURCE_DIR", update=True)
 LINKED = ("docs", "examples", "failures", "tests", "tools")
 PLACES = ("src/", "include/", "failures/", "schema/", "tests/", "docs/", "man/", "tools/", "examples/", "completions/", "bench/", ".ci/")
 MADE = {"bench/results.csv"}  # appears with the first `make bench`

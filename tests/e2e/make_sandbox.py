@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the files that the examples of --help and of the man page speak of into an empty folder. Our own words and numbers, in
+"""Writes a folder for examples.
+
+  make_sandbox.py FOLDER     an empty folder that is there
+
+Writes the files that the examples of --help and of the man page speak of into an empty folder. Our own words and numbers, in
 the shape that PyTorch prints: rank 2 runs out of memory, the others wait for it and time out."""
 import gzip, json, os, random, struct, sys
 
@@ -136,4 +140,6 @@ def make(folder):
 
 
 if __name__ == "__main__":
-    make(sys.argv[1])
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import usage
+    make(*usage.arguments(__doc__, "FOLDER"))

@@ -5,12 +5,15 @@
 
 In a page, a fenced block whose first line is `$ faultrank repro ...` or `$ faultrank smoke ...` holds that command's output; a line
 "..." stands for any lines. Every page with `repro:` shows its own reproduction at least once. Commands that front matter and prose name
-(`faultrank repro ID`, `faultrank smoke ID`) must exist.
+(`faultrank repro ID`, `faultrank smoke ID`) must exist, and so must the options of all commands. A page that a finding of `faultrank check`
+names (src/tensor/findings.def) has that command among its checks.
 """
 import glob, os, re, subprocess, sys
 
-PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-UPDATE = "--update" in sys.argv
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import usage
+
+PROGRAM, SOURCE, UPDATE = usage.arguments(__doc__, "FAULTRANK", "SOURCE_DIR", update=True)
 bad = 0
 outputs = {}
 
@@ -108,6 +111,28 @@ def one_page(path):
         check(ident in known or ident == "all", "%s names `faultrank %s %s`, which does not exist" % (page, kind, ident))
 
 
+    for command, rest in re.findall(r"faultrank (check|smoke|repro|diagnose|explain|list|search|lint)\b([^`'|;&\n]*)", fresh):
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", rest):
+            check(option in options(command), "%s gives `faultrank %s` the option %s, which it does not have" % (page, command, option))
+    if os.path.basename(page)[:-3] in named_by_check:
+        confirm = re.search(r"^confirm:\n(.*?)^\w", text, re.M | re.S).group(1)
+        check("faultrank check" in confirm, "%s is named by `faultrank check`, and does not name it in `confirm`" % page)
+
+
+def options(command):
+    return set(re.findall(r"--[a-z][a-z-]*", "\n".join(output("faultrank %s --help" % command))))
+
+
+def pages_of_findings():
+    found = set()
+    for name in glob.glob(SOURCE + "/src/tensor/*.c") + [SOURCE + "/src/tensor/findings.def"]:
+        text = open(name).read()
+        found |= set(re.findall(r'^X\(\w+, "[^"]*", [A-Z]+, "([a-z0-9-]+)"', text, re.M))
+        for call in re.findall(r"fr_found_page\([^;]*;", text):
+            found |= set(re.findall(r'"([a-z0-9]+(?:-[a-z0-9]+)+)"', call))
+    return found
+
+
 def ids():
     found = set(re.findall(r"^([a-z0-9-]+)  ", "\n".join(output("faultrank repro")), re.M))
     p = subprocess.run([PROGRAM, "smoke", "-"], stdin=subprocess.DEVNULL, capture_output=True)
@@ -115,6 +140,7 @@ def ids():
 
 
 repros, smokes = ids()
+named_by_check = pages_of_findings()
 for path in sorted(glob.glob(SOURCE + "/failures/*/*.md")):
     one_page(path)
 print("not ok" if bad else "ok", "- pages")

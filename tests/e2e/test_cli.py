@@ -7,9 +7,9 @@ import json, os, pty, re, shutil, stat, subprocess, sys, tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import make_sandbox
+import usage
 
-PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-UPDATE = "--update" in sys.argv
+PROGRAM, SOURCE, UPDATE = usage.arguments(__doc__, "FAULTRANK", "SOURCE_DIR", update=True)
 SHELLS = {"bash": "faultrank.bash", "zsh": "_faultrank", "fish": "faultrank.fish"}
 bad = 0
 

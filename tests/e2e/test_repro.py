@@ -8,7 +8,10 @@ import xml.etree.ElementTree
 
 import jsonschema
 
-PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import usage
+
+PROGRAM, SOURCE = usage.arguments(__doc__, "FAULTRANK", "SOURCE_DIR")
 bad = 0
 
 

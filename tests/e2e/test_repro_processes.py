@@ -5,7 +5,10 @@
 """
 import concurrent.futures, glob, json, os, re, signal, subprocess, sys, tempfile, time
 
-PROGRAM = os.path.abspath(sys.argv[1])
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import usage
+
+PROGRAM, = usage.arguments(__doc__, "FAULTRANK")
 INIT, PIPE = "fsdp-divergent-init", "megatron-pp-stage-asymmetry-hang"
 bad = 0
 

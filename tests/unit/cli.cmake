@@ -9,3 +9,4 @@ if(TARGET faultrank)
     add_test(NAME e2e_check COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/e2e/test_check.py $<TARGET_FILE:faultrank>
         ${CMAKE_SOURCE_DIR})
 endif()
+add_test(NAME e2e_usage COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/e2e/test_usage.py ${CMAKE_SOURCE_DIR}/tests/e2e)

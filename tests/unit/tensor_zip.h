@@ -37,7 +37,7 @@ static inline void zip_add(struct zip *z, const char *name, const void *p, size_
     memcpy(local + 30 + name_n, p, n);
     memset(central, 0, 46);
     memcpy(central, "PK\1\2", 4);
-    put32(central + 16, 0xdeadbeef); /* a CRC that is wrong */
+    put32(central + 16, 0); /* a CRC that was not reckoned */
     put32(central + 20, n);
     put32(central + 24, n);
     put16(central + 28, (unsigned)name_n);

@@ -3,100 +3,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "report/check_writer.h"
-#include "tensor/check.h"
-#include "tensor_make.h"
-
-#include <math.h>
-
-static struct fr_check r;
-static struct fr_check_options o = {.step = -1};
-static struct fr_err err;
-
-static int check_all(const char *const *paths, uint32_t n)
-{
-    fr_check_release(&r);
-    err = (struct fr_err){0};
-    return fr_check_paths(paths, n, &o, &r, &err);
-}
-
-static int check(const char *path)
-{
-    return check_all(&path, 1);
-}
-
-static const struct fr_check_finding *found(const char *rule)
-{
-    for (uint32_t i = 0; i < r.findings.n; i++) {
-        if (fr_sv_eq(r.findings.v[i].rule, fr_sv_z(rule))) {
-            return &r.findings.v[i];
-        }
-    }
-    return NULL;
-}
-
-static void show(const char *what)
-{
-    fprintf(stderr, "%s: %s: %.*s\n", what, fr_check_verdict_name(r.verdict),
-            FR_SV_ARG(r.headline));
-    for (uint32_t i = 0; i < r.findings.n; i++) {
-        fprintf(stderr, "    %.*s %.*s: %.*s\n", FR_SV_ARG(r.findings.v[i].rule),
-                FR_SV_ARG(r.findings.v[i].tensor), FR_SV_ARG(r.findings.v[i].text));
-    }
-}
-
-/* The checkpoint has this finding about this tensor with these words, and this verdict. */
-#define T_FOUND(path, verdict_, rule_, tensor_, words)                                          \
-    do {                                                                                        \
-        T_EQ_INT(check(path), 0);                                                               \
-        const struct fr_check_finding *f_ = found(rule_);                                       \
-        t_checks_++;                                                                            \
-        if (r.verdict != (verdict_) || f_ == NULL || !fr_sv_eq(f_->tensor, fr_sv_z(tensor_)) || \
-            !fr_sv_has(f_->text, fr_sv_z(words))) {                                             \
-            T_FAIL("not so: %s, %s, %s", rule_, tensor_, words);                                \
-            show(path);                                                                         \
-        }                                                                                       \
-    } while (0)
-
-/* A small sound model; what differs is given by name. */
-struct change {
-    const char *name;
-    double (*value)(size_t i, void *ctx);
-    void *ctx;
-};
-
-static void add(const char *name, uint32_t dtype, unsigned rows, unsigned columns,
-                const struct change *changes, uint64_t seed)
-{
-    struct noise n = {.seed = seed * 1000 + fr_sv_hash(fr_sv_z(name)), .sigma = 0.02};
-    double one = 1;
-    for (; changes != NULL && changes->name != NULL; changes++) {
-        if (strcmp(changes->name, name) == 0) {
-            made_add(name, dtype, rows, columns, changes->value, changes->ctx);
-            return;
-        }
-    }
-    made_add(name, dtype, rows, columns, rows == 0 ? made_same : made_noise,
-             rows == 0 ? (void *)&one : (void *)&n);
-}
-
-static const char *model(const char *file, uint32_t dtype, const struct change *changes,
-                         uint64_t seed)
-{
-    char name[80];
-    made_begin();
-    add("model.embed_tokens.weight", dtype, 100, 64, changes, seed);
-    for (int l = 0; l < 7; l++) {
-        snprintf(name, sizeof name, "model.layers.%d.input_layernorm.weight", l);
-        add(name, dtype, 0, 64, changes, seed);
-        snprintf(name, sizeof name, "model.layers.%d.self_attn.q_proj.weight", l);
-        add(name, dtype, 64, 64, changes, seed);
-        snprintf(name, sizeof name, "model.layers.%d.mlp.up_proj.weight", l);
-        add(name, dtype, 96, 64, changes, seed);
-    }
-    add("model.norm.weight", dtype, 0, 64, changes, seed);
-    add("lm_head.weight", dtype, 100, 64, changes, seed);
-    return made_write(file);
-}
+#include "check_model.h"
 
 T_TEST(a_sound_model)
 {
@@ -255,87 +162,43 @@ T_TEST(damage)
     T_OK(check(made_text("notes.md", "# hello\n", 8)) < 0);
 }
 
-/* ---- settings ---- */
-
-static const char *with_config(const char *json, uint32_t dtype, const struct change *changes)
+static double half_written(size_t i, void *ctx)
 {
-    const char *path = model("conf/model.safetensors", dtype, changes, 1);
-    made_text("conf/config.json", json, strlen(json));
-    static char folder[300];
-    snprintf(folder, sizeof folder, "%.*s", (int)(strlen(path) - strlen("/model.safetensors")),
-             path);
-    return folder;
+    return i < 40 * 64 ? made_noise(i, ctx) : 0;
 }
 
-T_TEST(config)
+static double never(size_t i, void *ctx)
 {
-    struct noise loud = {.seed = 1, .sigma = 40};
-    const struct change big[] = {{"model.embed_tokens.weight", made_noise, &loud}, {0}};
-    T_FOUND(
-        with_config(
-            "{\"model_type\":\"x\",\"hidden_size\":64,\"vocab_size\":101,\"num_hidden_layers\":7}",
-            FR_F16, NULL),
-        FR_CHECK_DO_NOT, "vocabulary-beyond-embedding", "model.embed_tokens.weight",
-        "the table has 100 rows");
-    T_FOUND(
-        with_config("{\"model_type\":\"x\",\"hidden_size\":128,\"vocab_size\":100}", FR_F16, NULL),
-        FR_CHECK_DO_NOT, "config-against-shapes", "model.embed_tokens.weight", "64 columns");
-    T_FOUND(with_config("{\"model_type\":\"x\",\"num_hidden_layers\":8}", FR_F16, NULL),
-            FR_CHECK_DO_NOT, "config-against-layers", "", "end at layer 6");
-    T_FOUND(with_config("{\"model_type\":\"x\",\"hidden_size\":64,\"torch_dtype\":\"float16\","
-                        "\"rms_norm_eps\":1e-8}",
-                        FR_F16, NULL),
-            FR_CHECK_PROMOTE, "eps-vanishes", "", "2.98e-8");
-    T_FOUND(
-        with_config(
-            "{\"model_type\":\"x\",\"hidden_size\":64,\"dtype\":\"float16\",\"rms_norm_eps\":1e-6}",
-            FR_F16, big),
-        FR_CHECK_PROMOTE, "norm-may-overflow", "", "sum of squares");
-    T_OK(found("eps-vanishes") == NULL);
-    T_FOUND(with_config("{\"model_type\":\"llama\",\"hidden_size\":64,\"dtype\":\"float16\"}",
-                        FR_F16, big),
-            FR_CHECK_PROMOTE, "norm-computes-in-fp32", "", "llama");
-    T_OK(found("norm-may-overflow") == NULL);
-    T_FOUND(with_config("{\"model_type\":\"x\",\"hidden_size\":64,\"dtype\":\"float16\"}", FR_BF16,
-                        NULL),
-            FR_CHECK_PROMOTE, "dtype-against-config", "", "bf16");
-    T_EQ_INT(check(with_config("{\"model_type\":", FR_F16, NULL)), 0);
-    T_EQ_INT(r.verdict, FR_CHECK_PROMOTE);
-    T_OK(found("malformed-file") != NULL);
+    (void)i;
+    (void)ctx;
+    return 0;
 }
 
-T_TEST(training_settings)
+T_TEST(zeros_to_the_end_of_a_file)
 {
-    static const struct {
-        const char *text, *rule, *words;
-    } rows[] = {
-        {"{\"fp16\":{\"enabled\":true,\"loss_scale\":131072}}", "loss-scale-settings",
-         "fixed at 131072"},
-        {"{\"fp16\":{\"enabled\":true,\"min_loss_scale\":0}}", "loss-scale-settings",
-         "smallest loss scale is 0"},
-        {"{\"fp16\":{\"enabled\":true,\"initial_scale_power\":40}}", "loss-scale-settings",
-         "1.09951e+12"},
-        {"{\"bf16\":{\"enabled\":true},\"fp16\":{\"enabled\":false,\"loss_scale\":1024}}",
-         "bf16-with-loss-scale", "1024"},
-        {"{\"gradient_clipping\":0,\"fp16\":{\"enabled\":\"auto\"}}", "no-clipping", "DeepSpeed"},
-        {"{\"per_device_train_batch_size\":4,\"fp16\":true,\"adam_epsilon\":1e-08}",
-         "adam-eps-vanishes", "1e-08"},
-        {"pretrain_gpt.py --fp16 --clip-grad 1.0\n", "softmax-in-half",
-         "--attention-softmax-in-fp32"},
-        {"pretrain_gpt.py --bf16 --clip-grad 1.0\n", "gradients-reduced-in-half", "8 bits"},
-    };
-    const char *path = model("trained.safetensors", FR_F16, NULL, 1);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        o.config = made_text("settings", rows[i].text, strlen(rows[i].text));
-        T_FOUND(path, FR_CHECK_PROMOTE, rows[i].rule, "", rows[i].words);
-        T_EQ_INT(r.findings.n, 1);
-    }
-    const char *both = "{\"fp16\":{\"enabled\":true},\"bf16\":{\"enabled\":true}}";
-    o.config = made_text("settings", both, strlen(both));
-    T_FOUND(path, FR_CHECK_DO_NOT, "precision-settings-conflict", "", "both enabled");
-    o.config = made_text("settings", "hello", 5);
-    T_EQ_INT(check(path), -FR_SYNTAX);
-    o.config = NULL;
+    struct noise n = {.seed = 3, .sigma = 0.02};
+    const struct change tail[] = {{"model.layers.6.mlp.up_proj.weight", half_written, &n},
+                                  {"model.norm.weight", never, NULL},
+                                  {"lm_head.weight", never, NULL},
+                                  {0}};
+    T_FOUND(model("tail.safetensors", FR_F16, tail, 1), FR_CHECK_DO_NOT, "zeros-to-the-end",
+            "model.layers.6.mlp.up_proj.weight", "last 56 of 96 rows are zero, and so is all");
+    const struct change end[] = {{"lm_head.weight", half_written, &n}, {0}};
+    T_EQ_INT(check(model("padded.safetensors", FR_F16, end, 1)), 0);
+    T_EQ_INT(r.verdict, FR_CHECK_PROMOTE); /* a padded vocabulary */
+    const struct change middle[] = {{"model.layers.5.mlp.up_proj.weight", half_written, &n},
+                                    {"model.layers.6.input_layernorm.weight", never, NULL},
+                                    {0}};
+    T_EQ_INT(check(model("middle.safetensors", FR_F16, middle, 1)), 0);
+    T_OK(found("zeros-to-the-end") == NULL);
+}
+
+T_TEST(a_value_that_no_training_gives)
+{
+    struct noise flipped = {.seed = 2, .sigma = 0.02, .at = 99, .other = 1.6e37, .set = true};
+    const struct change one[] = {{"model.layers.2.mlp.up_proj.weight", made_noise, &flipped}, {0}};
+    T_FOUND(model("flip.safetensors", FR_F32, one, 1), FR_CHECK_DO_NOT, "implausible-value",
+            "model.layers.2.mlp.up_proj.weight", "1.6e+37");
 }
 
 /* ---- comparison ---- */

@@ -65,6 +65,14 @@ T_TEST(sharded_folders)
         {"cp $F/sharded/* . && rm model-00002*", FR_PROBLEM_MISSING, "the shard 'model-00002-of-00002.safetensors', which it names at byte", false},
         {"cp $F/sharded/* . && rm model.safetensors.index.json model-00001*", FR_PROBLEM_MISSING, "1 of the 2 files of 'model-00002-of-00002.safetensors'", false},
         {"cp $F/sharded/* . && sed -i 's/: 256/: 512/' *.index.json", FR_PROBLEM_SIZE, "promises 512 bytes of tensors (total_size), the shards hold 256", false},
+        {"cp $F/torch/old.bin model.safetensors", FR_PROBLEM_HEADER, "is a PyTorch file (a zip) by its first bytes", false},
+        {"(cat $F/torch/old.bin; head -c 300 /dev/zero) >m.pt", FR_PROBLEM_HOLE, "300 bytes follow the end of the zip", true},
+        {"cp $F/sharded/* . && cp model-00001* model.safetensors", FR_PROBLEM_EXTRA, "from_pretrained loads this file alone", true},
+        {"cp $F/sharded/* . && rm model.safetensors.index.json", FR_PROBLEM_MISSING, "but no index.json beside them", true},
+        {"cp $F/sharded/* . && printf '{\"a\":' >config.json", FR_PROBLEM_HEADER, "malformed JSON at byte 5", false},
+        {"mkdir checkpoint-9 && cd checkpoint-9 && cp $F/torch/old.bin optimizer.pt && cp $F/torch/old.bin scheduler.pt && echo '{}' >trainer_state.json", FR_PROBLEM_TRAINER, "but no model", false},
+        {"mkdir checkpoint-9 && cd checkpoint-9 && cp $F/torch/old.bin pytorch_model.bin && cp $F/torch/old.bin scheduler.pt && echo '{\"x\":NaN}' >trainer_state.json", FR_PROBLEM_TRAINER, "not the optimizer", true},
+        {"mkdir checkpoint-9 && cd checkpoint-9 && cp $F/torch/old.bin pytorch_model.bin && echo '{\"x\":-Infinity}' >trainer_state.json", FR_PROBLEM_KINDS, NULL, true},
         {"cp $F/sharded/* . && sed -i 's/lm_head.weight/lm_head.other/' *.index.json", FR_PROBLEM_MISSING, "promises 'lm_head.other' at byte", false},
         {"cp $F/sharded/* . && sed -i 's/lm_head.weight/lm_head.other/' *.index.json", FR_PROBLEM_EXTRA, "holds 'lm_head.weight'", false},
         {"cp $F/sharded/* . && sed -i 's/lm_head.weight/model.embed.weight/' *.index.json", FR_PROBLEM_DUPLICATE, "'model.embed.weight' comes twice", false},
@@ -76,7 +84,7 @@ T_TEST(sharded_folders)
         {"cp $F/sharded/* . && cp model-00002-of-00002.safetensors model-00003-of-00003.safetensors", FR_PROBLEM_EXTRA,
          "model-00003-of-00003.safetensors': is numbered like a shard, but the index 'model.safetensors.index.json' does not name it", true},
         {"cp $F/sharded/* . && cp $F/safetensors/small.safetensors model-00003-of-00003.safetensors && truncate -s 100 *.index.json", FR_PROBLEM_HEADER, "malformed JSON", false},
-        {"cp $F/sharded/* . && for i in consolidated adapter_model model model.fp16-00001-of-00001 other-00003-of-00003; do cp $F/safetensors/small.safetensors $i.safetensors; done;"
+        {"cp $F/sharded/* . && for i in consolidated adapter_model model.fp16-00001-of-00001 other-00003-of-00003; do cp $F/safetensors/small.safetensors $i.safetensors; done;"
          "cp $F/torch/old.bin training_args.bin; cp $F/torch/old.bin optimizer.pt; cp $F/torch/old.bin model-00003-of-00003.bin",
          FR_PROBLEM_KINDS, NULL, true},
         {"cp $F/sharded/* . && mkdir vae && cp model-00002-of-00002.safetensors vae/model-00001-of-00001.safetensors", FR_PROBLEM_KINDS, NULL, true},
@@ -162,7 +170,7 @@ T_TEST(layouts_of_ranks)
 {
     static const struct row rows[] = {
         {"cp -r $F/deepspeed/. .", FR_PROBLEM_KINDS, NULL, true},
-        {"cp -r $F/deepspeed/. . && rm global*/*rank_0_*", FR_PROBLEM_MISSING, "rank 0 left no file like this one", false},
+        {"cp -r $F/deepspeed/. . && rm global*/*rank_0_*", FR_PROBLEM_RANK, "rank 0 left no file like this one", false},
         {"cp -r $F/deepspeed/. . && rm global*/*rank_1_*", FR_PROBLEM_MISSING, "speaks of 2 partitions", false},
         {"cp -r $F/deepspeed/. . && printf global_step300 >latest", FR_PROBLEM_POINTER, "names 'global_step300', which is not there", false},
         {"cp -r $F/deepspeed/. . && rm global*/*model_states*", FR_PROBLEM_MISSING, "global_step100': holds the optimizer's shards, but the model's states are not there", false},
@@ -171,6 +179,13 @@ T_TEST(layouts_of_ranks)
         {"cp -r $F/deepspeed/. . && cd global* && for i in zero*; do mv $i bf16_$i; done && rm mp*", FR_PROBLEM_MISSING, "the model's states are not there", false},
         {"cp -r $F/deepspeed/. . && cd global* && rm zero* && mv mp* layer_0_expert_0_mp_rank_00_model_states.pt", FR_PROBLEM_KINDS, NULL, true},
         {"cp -r $F/deepspeed/. . && cd global* && mv mp* layer_00-model_00-model_states.pt", FR_PROBLEM_KINDS, NULL, true},
+        {"cp -r $F/deepspeed/. . && cd global* && for i in *; do cp $i $(echo $i | sed s/mp_rank_00/mp_rank_01/); done", FR_PROBLEM_KINDS, NULL, true},
+        {"cp -r $F/deepspeed/. . && cd global* && for i in *; do cp $i $(echo $i | sed s/mp_rank_00/mp_rank_01/); done; rm mp_rank_01*", FR_PROBLEM_MISSING, "files of model-parallel ranks are not there: mp_rank_01_model_states.pt", false},
+        {"cp -r $F/deepspeed/. . && cd global* && for i in *; do cp $i $(echo $i | sed s/mp_rank_00/mp_rank_01/); done; rm zero*mp_rank_01*", FR_PROBLEM_MISSING, "no optimizer's shard of some model-parallel ranks is there, while others have them: zero_pp_rank_*_mp_rank_01_optim_states.pt", false},
+        {"cp -r $F/deepspeed/. . && cd global* && for i in *; do cp $i $(echo $i | sed s/mp_rank_00/mp_rank_02/); done; cp zero_pp_rank_0_mp_rank_00* zero_pp_rank_0_mp_rank_01_optim_states.pt; cp mp_rank_00* mp_rank_01_model_states.pt", FR_PROBLEM_MISSING, "speaks of 2 partitions", false},
+        {"cp -r $F/deepspeed3/. . && rm global*/*rank_1*model_states*", FR_PROBLEM_MISSING, "of some ranks one is not there: zero_pp_rank_1_mp_rank_00_model_states.pt", false},
+        {"cp -r $F/deepspeed3/. . && cd global* && for i in *; do cp $i $(echo $i | sed s/mp_rank_00/mp_rank_01/); done", FR_PROBLEM_KINDS, NULL, true},
+        {"cp -r $F/deepspeed3/. . && cd global* && for i in *; do cp $i $(echo $i | sed s/mp_rank_00/mp_rank_01/); done; rm zero_pp_rank_1_mp_rank_01_*", FR_PROBLEM_MISSING, "as many data-parallel ranks, but some files are not there: zero_pp_rank_1_mp_rank_01_optim_states.pt", false},
         {"cp -r $F/deepspeed/. . && rm latest", FR_PROBLEM_POINTER, "has no file 'latest': load_checkpoint without a tag", true},
         {"mkdir run && cp -r $F/deepspeed/. run && rm run/latest", FR_PROBLEM_KINDS, NULL, true}, /* not the folder that was named */
         {"mkdir -p checkpoint-100 && cp -r $F/deepspeed/. checkpoint-100", FR_PROBLEM_KINDS, NULL, true},
@@ -186,7 +201,8 @@ T_TEST(layouts_of_ranks)
         {"mkdir iter_0000100 && cp -r $F/dcp2/. iter_0000100 && cp $F/torch/old.bin iter_0000100/common.pt && echo '{}' >iter_0000100/metadata.json && echo 100 >latest_checkpointed_iteration.txt",
          FR_PROBLEM_KINDS, NULL, true},
         {"cp $F/torch/old.bin lora_rank16.pt; cp $F/torch/old.bin lowrank8.pt; cp $F/safetensors/small.safetensors lora_rank_16.safetensors", FR_PROBLEM_KINDS, NULL, true},
-        {"for i in 0 1 4; do cp $F/torch/old.bin model_rank_$i.pt; done", FR_PROBLEM_MISSING, "ranks 2 to 3 left no file like this one", false},
+        {"for i in 0 2; do cp $F/torch/old.bin rng_state_$i.pth; done", FR_PROBLEM_RANK, "rank 1 left no file like this one", true},
+        {"for i in 0 1 4; do cp $F/torch/old.bin model_rank_$i.pt; done", FR_PROBLEM_RANK, "ranks 2 to 3 left no file like this one", false},
         {"mkdir checkpoint-5 && cp $F/torch/old.bin checkpoint-5/optimizer.pt", FR_PROBLEM_UNFINISHED, "cannot be resumed", true},
     };
     check(rows, sizeof rows / sizeof rows[0]);
@@ -252,7 +268,7 @@ T_TEST(what_a_folder_may_hold)
     T_OK(opened_problem(&o, FR_PROBLEM_UNREADABLE, "a pipe, not a file") != NULL);
     T_OK(opened_problem(&o, FR_PROBLEM_UNREADABLE, "a link to nowhere") != NULL);
     T_OK(opened_problem(&o, FR_PROBLEM_UNREADABLE, "a link back to a folder around it") != NULL);
-    T_OK(opened_problem(&o, FR_PROBLEM_UNREADABLE, ".gguf files are not read") != NULL);
+    T_OK(opened_problem(&o, FR_PROBLEM_FORMAT, ".gguf files are not read") != NULL);
     T_OK(opened_problem(&o, FR_PROBLEM_LIMIT, "nested too deep") != NULL);
     T_EQ_INT(o.c.tensors_n, 9); /* of c.safetensors */
     opened_end(&o);
@@ -278,7 +294,7 @@ T_TEST(paths_that_are_given)
     T_OK(o.c.problems_n == 0 && o.c.tensors_n == 4);
     opened_end(&o);
     opened_begin(&o, FIXTURE("make_debian.py"));
-    T_OK(opened_problem(&o, FR_PROBLEM_UNREADABLE, "in no checkpoint format that is read") != NULL);
+    T_OK(opened_problem(&o, FR_PROBLEM_FORMAT, "in no checkpoint format that is read") != NULL);
     opened_end(&o);
 }
 

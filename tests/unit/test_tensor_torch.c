@@ -57,7 +57,7 @@ T_TEST(what_else_people_save)
     T_OK((t = opened_tensor(&o, "f4")) != NULL && t->dtype == FR_F4_E2M1 && t->elements == 8 && t->bytes == 4);
     T_OK((t = opened_tensor(&o, "expand")) != NULL && t->elements == 12 && t->bytes == 16 && !t->packed_rows);
     T_OK(opened_tensor(&o, "typed") != NULL && opened_tensor(&o, "per_tensor") != NULL && opened_tensor(&o, "per_channel.1") != NULL);
-    T_OK(opened_tensor(&o, "meta") == NULL && opened_problem(&o, FR_PROBLEM_MISSING, "the device 'meta'") != NULL);
+    T_OK(opened_tensor(&o, "meta") == NULL && opened_problem(&o, FR_PROBLEM_STORAGE, "the device 'meta'") != NULL);
     T_OK(o.c.problems_n == 1 && o.c.steps[0].complete);
     opened_end(&o);
     opened_begin(&o, FIXTURE("torch/objects.pt"));
@@ -95,7 +95,7 @@ T_TEST(what_came_before_is_refused_with_the_way_out)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct opened o;
         opened_begin(&o, rows[i].path);
-        const struct fr_problem *p = opened_problem(&o, FR_PROBLEM_REFUSED, rows[i].words);
+        const struct fr_problem *p = opened_problem(&o, FR_PROBLEM_FORMAT, rows[i].words);
         T_OK(p != NULL && p->fatal && o.c.tensors_n == 0);
         opened_end(&o);
     }
@@ -136,7 +136,7 @@ static const struct hostile hostile[] = {
      "more elements than 64 bits", "a"},
     {ROW("\x80\2}X\1\0\0\0a" TENSOR_OF(V2, "K\0", "J\xff\xff\xff\xff\x85", "K\1\x85") "s."), FR_PROBLEM_HEADER, true, "arguments that are no tensor's", NULL},
     {ROW("\x80\2}X\1\0\0\0a" GLOBAL_("torch._utils", "_rebuild_tensor_v2") "((X\7\0\0\0storage" GLOBAL_("torch", "FloatStorage") TEXT1("\1", "9") TEXT1("\3", "cpu")
-         "K\4tQK\0K\4\x85K\1\x85\x89NtRs."), FR_PROBLEM_MISSING, true, "storage '9' of 'a' is not in the zip", "a"},
+         "K\4tQK\0K\4\x85K\1\x85\x89NtRs."), FR_PROBLEM_STORAGE, true, "storage '9' of 'a' is not in the zip", "a"},
     {ROW("\x80\2]q\0h\0a."), FR_PROBLEM_KINDS, false, NULL, NULL}, /* a list in itself */
     {ROW("\x80\2]q\0" GLOBAL_("torch._utils", "_rebuild_parameter") "h\0Rq\1h\0h\1a."), FR_PROBLEM_KINDS, false, NULL, NULL},
 };
