@@ -344,6 +344,20 @@ static int try_places(struct scan *c, uint32_t n)
     return rc < 0 ? rc : take(c, n_found);
 }
 
+/* A key and the bytes before and behind it, in bytes 1 to 4, 0 and 5 of the word; beyond the ends
+ * of the chunk zeros. */
+static inline uint64_t look_close(const struct fr_gate_run *run, uint32_t at)
+{
+    uint8_t bytes[8] = {0};
+    if (at > 0 && run->n - at >= 7) {
+        return fr_load64(run->p + at - 1);
+    }
+    for (uint32_t i = 0; i < 6; i++) {
+        bytes[i] = at + i > 0 && run->n - at > (size_t)i - (i > 0) ? run->p[at + i - 1] : 0;
+    }
+    return fr_load64(bytes);
+}
+
 /* Drops the candidates whose key is none of ours (its hash is), or stands between bytes that no
  * literal has there. It does not branch on the text: every wrong guess costs as much as a block of
  * the gate. Returns how many are left. */
@@ -353,12 +367,13 @@ static uint32_t sieve(struct fr_scanner *s)
     const uint16_t *const shifts = s->rules->shifts;
     const uint32_t mask = s->rules->place_mask, n_cands = s->run.n_cands;
     const struct fr_gate_run *const run = &s->run;
-    const uint8_t *const p = run->p;
     uint32_t *const cands = s->run.cands, n = 0;
     for (uint32_t i = 0; i < n_cands; i++) {
-        const uint32_t at = cands[i], key = fr_key_at(p, run->n, at);
+        const uint32_t at = cands[i];
+        const uint64_t close = look_close(run, at);
+        const uint32_t key = fr_key((uint32_t)(close >> 8));
         const struct fr_place *place = &places[fr_place_of(key, shifts[fr_shift_of(key)], mask)];
-        const uint32_t last = at > 0 ? p[at - 1] : 0, next = run->n - at > 4 ? p[at + 4] : 0;
+        const uint32_t last = (uint32_t)close, next = (uint32_t)(close >> 40);
         cands[n] = at;
         s->places[n] = place;
         n += (place->key == key) & fr_place_may(place, last, next);
