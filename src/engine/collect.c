@@ -126,8 +126,11 @@ static bool take_point(struct fr_collector *c, const struct fr_hit *hit, const s
 }
 
 /* ---- the short way ---- A fifth of the lines of a training log are metrics and bring nothing
- * else. Most differ from an earlier one in digits only, and are read by its example. Of the others,
- * nothing is peeled off those whose prefix is known, nor off progress bars. */
+ * else. Most differ from an earlier one in digits only, and are read by its example; where digits
+ * make no literal, the scan leaves them to us as they are. Of the others, nothing is peeled off
+ * those whose prefix is known, nor off progress bars. */
+
+enum { FINDS_ENOUGH = 4 };
 
 static bool is_plain(const struct fr_collector *c, const struct fr_hit *hit)
 {
@@ -145,6 +148,29 @@ static void take_metrics(struct fr_collector *c, const struct fr_hit *hit, fr_sv
     fr_known_learn(&c->known, hit->metrics, segment, form);
 }
 
+static void put_known(struct fr_collector *c, struct fr_known_line *line, fr_sv segment,
+                      const struct fr_when *when, uint64_t lineno, uint64_t offset)
+{
+    const struct fr_point *point = fr_shape_point(&line->shape, segment);
+    if (point != NULL && line->seat == NULL) {
+        line->seat = fr_series_seat(c->series, &line->form.who, point->dialect);
+    }
+    if (point != NULL && line->seat != NULL) {
+        fr_series_put(c->series, line->seat, point, when, lineno, offset, segment);
+    }
+    fr_recorder_alive_late(&c->rec, line->form.tag, when, segment, lineno, point);
+}
+
+/* Whether such lines have always the literals that this one has: asked when they turn out to be
+ * common. */
+static void find_out(struct fr_collector *c, const struct fr_hit *hit, struct fr_known_line *line)
+{
+    if (++line->n_found == FINDS_ENOUGH) {
+        bool may_bring_more = hit->asked || fr_scan_digits_matter(c->scanner, hit->line);
+        line->whole = may_bring_more ? FR_KNOWN_NOT : FR_KNOWN_WHOLE;
+    }
+}
+
 /* A segment that differs from an earlier one in digits only. */
 static bool take_known(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment)
 {
@@ -153,15 +179,32 @@ static bool take_known(struct fr_collector *c, const struct fr_hit *hit, fr_sv s
     if (line == NULL) {
         return false;
     }
-    const struct fr_point *point = fr_shape_point(&line->shape, segment);
-    if (point != NULL && line->seat == NULL) {
-        line->seat = fr_series_seat(c->series, &line->form.who, point->dialect);
+    if (line->whole == FR_KNOWN_UNASKED && segment.n == hit->line.n) {
+        find_out(c, hit, line);
     }
-    if (point != NULL && line->seat != NULL) {
-        fr_series_put(c->series, line->seat, point, &when, hit->lineno, hit->offset, segment);
-    }
-    fr_recorder_alive_late(&c->rec, line->form.tag, &when, segment, hit->lineno, point);
+    put_known(c, line, segment, &when, hit->lineno, hit->offset);
     return true;
+}
+
+/* Lines whose literals need not be looked for. */
+static size_t take_whole_lines(void *ctx, fr_sv rest, size_t first, uint64_t offset,
+                               uint64_t lineno, uint64_t *ret_lines)
+{
+    struct fr_collector *c = ctx;
+    struct fr_when when;
+    size_t n = 0;
+    uint64_t lines = 0;
+    struct fr_known_line *line =
+        first < rest.n ? fr_known_first(&c->known, fr_sv_head(rest, first), offset, &when) : NULL;
+    while (line != NULL) {
+        fr_sv segment = {rest.p + n, line->shape.n};
+        put_known(c, line, segment, &when, lineno + lines, offset + n);
+        n += segment.n + 1;
+        lines++;
+        line = fr_known_then(&c->known, fr_sv_skip(rest, n), &when);
+    }
+    *ret_lines = lines;
+    return n;
 }
 
 /* A line that is one segment of a known form: most of them. */
@@ -420,6 +463,7 @@ static int scan_member(struct fr_collector *c, struct fr_err *err)
     struct fr_chunk chunk;
     int rc, mode = FR_SCAN_HITS;
     c->before_n = 0;
+    fr_scanner_know(c->scanner, take_whole_lines, c);
     while ((rc = fr_reader_chunk(c->reader, &chunk, err)) == 1) {
         uint64_t newlines = 0;
         ev->flags |= chunk.flags;

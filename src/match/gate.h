@@ -27,7 +27,7 @@ struct fr_gate {
     uint8_t next[1u << FR_GATE_BITS];
 };
 
-#define FR_GATE_BLOCK  32
+#define FR_GATE_BLOCK  64 /* a bit for each of its newlines fits a word */
 #define FR_GATE_BATCH  4096 /* bytes one call goes through, and up to a block more */
 #define FR_GATE_BLOCKS (FR_GATE_BATCH / FR_GATE_BLOCK)
 #define FR_GATE_CANDS  (FR_GATE_BATCH / FR_GATE_STRIDE + 32)
@@ -38,7 +38,8 @@ struct fr_gate_run {
     size_t at;      /* where to go on; n when done */
     uint32_t lines; /* newlines before at */
     uint32_t from;  /* where the batch began */
-    uint32_t lines_at[FR_GATE_BLOCKS + 2]; /* newlines before each block of it */
+    uint32_t lines_at[FR_GATE_BLOCKS + 2]; /* newlines before each block of it, */
+    uint64_t newlines[FR_GATE_BLOCKS + 2]; /* and a bit for each one in it */
     uint32_t n_cands;
     uint32_t cands[FR_GATE_CANDS]; /* offsets of keys in the chunk, multiples of 4 */
 };
@@ -69,6 +70,16 @@ static inline uint32_t fr_load32(const void *p)
     return w;
 }
 
+static inline uint64_t fr_load64(const void *p)
+{
+    uint64_t w;
+    memcpy(&w, p, sizeof w);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    w = __builtin_bswap64(w);
+#endif
+    return w;
+}
+
 static inline uint32_t fr_key(uint32_t w)
 {
     return w & FR_KEY_MASK;
@@ -95,26 +106,12 @@ static inline bool fr_gate_has(const struct fr_gate *g, uint32_t key, uint32_t n
     return (g->next[fr_gate_hash(key)] >> (next & 7)) & 1;
 }
 
-static inline uint32_t fr_newlines_in(uint32_t word)
-{
-    const uint32_t low = 0x7f7f7f7fu, x = word ^ 0x0a0a0a0au;
-    const uint32_t zeros = ~(((x & low) + low) | x | low); /* 0x80 where x has a zero byte */
-    return ((zeros >> 7) * 0x01010101u) >> 24;
-}
-
 /* Newlines before `at`, a multiple of 4 in the last batch. */
 static inline uint32_t fr_gate_lines(const struct fr_gate_run *run, uint32_t at)
 {
     const uint32_t block = (at - run->from) / FR_GATE_BLOCK;
-    const uint32_t n = (at - run->from) % FR_GATE_BLOCK;
-    const uint8_t *const p = run->p + at - n;
-    uint32_t lines = run->lines_at[block];
-    if (n > 0) {
-        for (uint32_t i = 0; i < FR_GATE_BLOCK; i += 4) { /* all: how many is hard to guess */
-            lines += fr_newlines_in(fr_load32(p + (i < n ? i : 0))) & (0u - (i < n));
-        }
-    }
-    return lines;
+    const uint64_t before = (UINT64_C(1) << (at - run->from) % FR_GATE_BLOCK) - 1;
+    return run->lines_at[block] + (uint32_t)__builtin_popcountll(run->newlines[block] & before);
 }
 
 /* Blocks need 4 bytes behind them; what is left at the end of a chunk is for fr_gate_tail. */
@@ -126,14 +123,19 @@ static inline void fr_gate_tail(const struct fr_gate *g, struct fr_gate_run *run
 {
     for (; run->at < run->n; run->at++) {
         const uint32_t next = run->n - run->at > 4 ? run->p[run->at + 4] : 0;
-        if ((run->at - run->from) % FR_GATE_BLOCK == 0) {
-            run->lines_at[(run->at - run->from) / FR_GATE_BLOCK] = run->lines;
+        const size_t block = (run->at - run->from) / FR_GATE_BLOCK;
+        const size_t in_block = (run->at - run->from) % FR_GATE_BLOCK;
+        const uint64_t is_newline = run->p[run->at] == '\n';
+        if (in_block == 0) {
+            run->lines_at[block] = run->lines;
+            run->newlines[block] = 0;
         }
+        run->newlines[block] |= is_newline << in_block;
         if (run->at % FR_GATE_STRIDE == 0 &&
             fr_gate_has(g, fr_key_at(run->p, run->n, run->at), next)) {
             run->cands[run->n_cands++] = (uint32_t)run->at;
         }
-        run->lines += run->p[run->at] == '\n';
+        run->lines += (uint32_t)is_newline;
     }
 }
 

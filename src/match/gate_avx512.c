@@ -28,7 +28,8 @@ void fr_gate_avx512(const struct fr_gate *g, struct fr_gate_run *run)
     uint32_t at = (uint32_t)run->at, lines = run->lines, *to = run->cands;
     const size_t n = run->n;
     run->from = at;
-    for (uint32_t k = 0; k < FR_GATE_BLOCKS && n - at >= 64 + FR_GATE_BEHIND; k += 2, at += 64) {
+    for (uint32_t k = 0; k < FR_GATE_BLOCKS && n - at >= FR_GATE_BLOCK + FR_GATE_BEHIND;
+         k++, at += FR_GATE_BLOCK) {
         const __m512i v = _mm512_loadu_si512(p + at);
         const __m512i next = _mm512_loadu_si512(p + at + FR_GATE_STRIDE);
         uint64_t h[8] __attribute__((aligned(64)));
@@ -45,13 +46,13 @@ void fr_gate_avx512(const struct fr_gate *g, struct fr_gate_run *run)
         to += __builtin_popcount(hits);
         const uint64_t newlines = _mm512_cmpeq_epi8_mask(v, newline);
         run->lines_at[k] = lines;
-        run->lines_at[k + 1] = lines + (uint32_t)__builtin_popcount((uint32_t)newlines);
+        run->newlines[k] = newlines;
         lines += (uint32_t)__builtin_popcountll(newlines);
     }
     run->n_cands = (uint32_t)(to - run->cands);
     run->at = at;
     run->lines = lines;
-    if (n - at < 64 + FR_GATE_BEHIND) {
+    if (n - at < FR_GATE_BLOCK + FR_GATE_BEHIND) {
         fr_gate_tail(g, run);
     }
 }

@@ -55,6 +55,7 @@ void fr_scanner_free(struct fr_scanner **ps)
     fr_free(s->groups);
     fr_free(s->pending);
     fr_free(s->captures);
+    fr_free(s->digits);
     fr_free(s);
     *ps = NULL;
 }
@@ -62,6 +63,12 @@ void fr_scanner_free(struct fr_scanner **ps)
 const char *fr_scanner_engine(const struct fr_scanner *s)
 {
     return s->engine->name;
+}
+
+void fr_scanner_know(struct fr_scanner *s, fr_known_fn fn, void *ctx)
+{
+    s->known = fn;
+    s->known_ctx = ctx;
 }
 
 /* ---- one scan ---- */
@@ -74,8 +81,9 @@ struct scan {
     fr_hit_fn fn;
     void *ctx;
     int mode;
-    bool open; /* the line [begin, end) is being put together in hit */
-    size_t begin, end;
+    size_t begin, end; /* the line looked at last, */
+    uint64_t lineno;
+    bool open;        /* and whether it is being put together in hit */
     size_t next;      /* start of the first line not delivered yet */
     uint64_t next_no; /* and its number; only kept up with FR_SCAN_EVERY */
     struct fr_hit hit;
@@ -187,7 +195,8 @@ static int close_line(struct scan *c)
         return 0;
     }
     c->open = false;
-    if (c->s->n_pending > 0) {
+    c->hit.asked = c->s->n_pending > 0;
+    if (c->hit.asked) {
         const int rc = confirm(c->s, &c->hit);
         if (rc < 0) {
             return rc;
@@ -201,18 +210,39 @@ static int close_line(struct scan *c)
     return 0;
 }
 
-static void open_line(struct scan *c, size_t begin, uint64_t lineno)
+/* Looks at the line that begins at `begin`. */
+static void look_at(struct scan *c, size_t begin, uint64_t lineno)
 {
     const char *nl = memchr(c->p + begin, '\n', c->n - begin);
     c->begin = begin;
     c->end = nl != NULL ? (size_t)(nl - c->p) : c->n;
-    c->hit.line = (fr_sv){c->p + begin, c->end - begin};
-    c->hit.offset = c->offset + begin;
-    c->hit.lineno = lineno;
+    c->lineno = lineno;
+}
+
+/* Looks at the line of the key at `key`, unless that is done already. A key may begin one byte
+ * before its literal, and that byte may be the newline. */
+static void look_around(struct scan *c, uint32_t key)
+{
+    const size_t at = key + (c->p[key] == '\n');
+    if (at < c->end) {
+        return;
+    }
+    const uint32_t lines = fr_gate_lines(&c->s->run, key) + (key < at);
+    const char *nl = memrchr(c->p + c->next, '\n', at - c->next);
+    look_at(c, nl != NULL ? (size_t)(nl - c->p) + 1 : c->next, c->first_line + lines);
+}
+
+/* Puts the line looked at together. */
+static void open_line(struct scan *c)
+{
+    c->hit.line = (fr_sv){c->p + c->begin, c->end - c->begin};
+    c->hit.offset = c->offset + c->begin;
+    c->hit.lineno = c->lineno;
     c->hit.n_signals = 0;
     c->hit.facts = 0;
     c->hit.metrics = 0;
     c->hit.traces = 0;
+    c->hit.asked = false;
     c->s->n_pending = 0;
     c->s->epoch++;
 }
@@ -221,7 +251,8 @@ static void open_line(struct scan *c, size_t begin, uint64_t lineno)
 static int deliver_plain(struct scan *c, size_t upto)
 {
     while (c->mode == FR_SCAN_EVERY && c->next < upto) {
-        open_line(c, c->next, c->next_no);
+        look_at(c, c->next, c->next_no);
+        open_line(c);
         if (c->end >= upto && upto < c->n) {
             return 0; /* the line that holds upto: its caller opens it again */
         }
@@ -234,8 +265,30 @@ static int deliver_plain(struct scan *c, size_t upto)
     return 0;
 }
 
-/* A literal of the rules stands at `at`, found by the key at `cand`. */
-static int found(struct scan *c, size_t at, uint32_t cand, const struct fr_literal *l)
+/* Looks at the line of a key, and leaves it and those behind it to the caller as far as they are
+ * known there: they are looked at as one. */
+static int pass_known(struct scan *c, uint32_t key)
+{
+    const struct fr_scanner *s = c->s;
+    uint64_t lines = 0;
+    const int rc = close_line(c);
+    if (rc < 0 || s->known == NULL || c->mode == FR_SCAN_EVERY) {
+        return rc;
+    }
+    look_around(c, key);
+    const fr_sv rest = {c->p + c->begin, c->n - c->begin};
+    const size_t n = s->known(s->known_ctx, rest, c->end - c->begin, c->offset + c->begin,
+                              c->lineno, &lines);
+    if (n > 0) {
+        c->next = c->begin + n;
+        c->next_no = c->lineno + lines;
+        c->end = c->next - 1;
+    }
+    return 0;
+}
+
+/* A literal of the rules stands at `at`, found by its key. */
+static int found(struct scan *c, size_t at, uint32_t key, const struct fr_literal *l)
 {
     struct fr_scanner *s = c->s;
     if (!c->open || at >= c->end) {
@@ -244,11 +297,8 @@ static int found(struct scan *c, size_t at, uint32_t cand, const struct fr_liter
         if (rc < 0) {
             return rc;
         }
-        /* the key may begin one byte before the literal, and that byte may be the newline */
-        const uint32_t lines =
-            fr_gate_lines(&s->run, cand) + (cand < at && c->p[cand] == '\n');
-        const char *nl = memrchr(c->p + c->next, '\n', at - c->next);
-        open_line(c, nl != NULL ? (size_t)(nl - c->p) + 1 : c->next, c->first_line + lines);
+        look_around(c, key);
+        open_line(c);
         c->open = true;
     }
     c->hit.facts |= l->facts;
@@ -332,9 +382,15 @@ static int try_places(struct scan *c, uint32_t n)
         const struct fr_place *const place = s->places[i];
         const uint32_t key = s->run.cands[i], end = place->first + place->n;
         const uint64_t beside = look_beside(&s->run, key);
-        if (place->n > FR_FOUND_MAX - n_found) {
+        if (key >= c->end || place->n > FR_FOUND_MAX - n_found) {
             rc = take(c, n_found);
             n_found = 0;
+        }
+        if (rc == 0 && key >= c->end) {
+            rc = pass_known(c, key);
+        }
+        if (rc < 0 || key + 1 < c->next) {
+            continue; /* its line is taken */
         }
         for (uint32_t k = place->first; k < end; k++) {
             s->found[n_found] = (struct fr_found){key, k};
@@ -342,6 +398,20 @@ static int try_places(struct scan *c, uint32_t n)
         }
     }
     return rc < 0 ? rc : take(c, n_found);
+}
+
+/* A key and the bytes before and behind it, in bytes 1 to 4, 0 and 5 of the word; beyond the ends
+ * of the chunk zeros. */
+static inline uint64_t look_close(const struct fr_gate_run *run, uint32_t at)
+{
+    uint8_t bytes[8] = {0};
+    if (at > 0 && run->n - at >= 7) {
+        return fr_load64(run->p + at - 1);
+    }
+    for (uint32_t i = 0; i < 6; i++) {
+        bytes[i] = at + i > 0 && run->n - at > (size_t)i - (i > 0) ? run->p[at + i - 1] : 0;
+    }
+    return fr_load64(bytes);
 }
 
 /* Drops the candidates whose key is none of ours (its hash is), or stands between bytes that no
@@ -353,17 +423,30 @@ static uint32_t sieve(struct fr_scanner *s)
     const uint16_t *const shifts = s->rules->shifts;
     const uint32_t mask = s->rules->place_mask, n_cands = s->run.n_cands;
     const struct fr_gate_run *const run = &s->run;
-    const uint8_t *const p = run->p;
     uint32_t *const cands = s->run.cands, n = 0;
     for (uint32_t i = 0; i < n_cands; i++) {
-        const uint32_t at = cands[i], key = fr_key_at(p, run->n, at);
+        const uint32_t at = cands[i];
+        const uint64_t close = look_close(run, at);
+        const uint32_t key = fr_key((uint32_t)(close >> 8));
         const struct fr_place *place = &places[fr_place_of(key, shifts[fr_shift_of(key)], mask)];
-        const uint32_t last = at > 0 ? p[at - 1] : 0, next = run->n - at > 4 ? p[at + 4] : 0;
+        const uint32_t last = (uint32_t)close, next = (uint32_t)(close >> 40);
         cands[n] = at;
         s->places[n] = place;
         n += (place->key == key) & fr_place_may(place, last, next);
     }
     return n;
+}
+
+/* The gate goes on where lines were taken up to: at the newline before, since a key may begin one
+ * byte before its literal. */
+static void skip(struct scan *c)
+{
+    struct fr_gate_run *const run = &c->s->run;
+    run->at = (c->next - 1) / FR_GATE_STRIDE * FR_GATE_STRIDE;
+    run->lines = (uint32_t)(c->next_no - c->first_line);
+    for (size_t i = run->at; i < c->next; i++) {
+        run->lines -= c->p[i] == '\n';
+    }
 }
 
 int fr_scan(struct fr_scanner *s, fr_sv chunk, uint64_t offset, uint64_t first_line, int mode,
@@ -390,6 +473,9 @@ int fr_scan(struct fr_scanner *s, fr_sv chunk, uint64_t offset, uint64_t first_l
     while (rc == 0 && run->at < run->n) {
         s->engine->fn(s->rules->gate, run);
         rc = try_places(&c, sieve(s));
+        if (c.next > run->at) {
+            skip(&c);
+        }
     }
     rc = rc < 0 ? rc : close_line(&c);
     rc = rc < 0 ? rc : deliver_plain(&c, c.n);

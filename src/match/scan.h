@@ -47,6 +47,7 @@ struct fr_hit {
     uint64_t metrics;                 /* bit per metric dialect whose literal occurs */
     uint32_t traces;                  /* bit per trace opener */
     bool in_every;                    /* delivered because of FR_SCAN_EVERY */
+    bool asked; /* a signal's literal occurs, whether or not the signal fires */
 };
 
 /* Return of the callback: what to deliver from the next line on. Negative stops with that value. */
@@ -59,6 +60,18 @@ typedef int (*fr_hit_fn)(void *ctx, const struct fr_hit *hit);
  * the same for any chunking at line ends and any engine. */
 int fr_scan(struct fr_scanner *s, fr_sv chunk, uint64_t offset, uint64_t first_line, int mode,
             fr_hit_fn fn, void *ctx, uint64_t *ret_newlines);
+
+/* Lines that the caller knows to bring what it has taken from others of their kind. `rest` goes
+ * from the start of a line, of n bytes, on which a literal may stand to the end of the chunk; the
+ * callback takes whole lines, each with its '\n', from its start on, and returns their bytes and
+ * number. They are not delivered. It is not asked about all lines that it may know. */
+typedef size_t (*fr_known_fn)(void *ctx, fr_sv rest, size_t n, uint64_t offset, uint64_t lineno,
+                              uint64_t *ret_lines);
+void fr_scanner_know(struct fr_scanner *s, fr_known_fn fn, void *ctx);
+
+/* Whether a literal that has digits could stand on the line if the line had others. If not, lines
+ * that differ from it in digits only have the same literals. */
+bool fr_scan_digits_matter(struct fr_scanner *s, fr_sv line);
 
 /* Whether a text signal fires on some line of text: 1 or 0, negative on failure. For lint. */
 int fr_scan_fires(struct fr_scanner *s, uint16_t signal, fr_sv text);

@@ -8,6 +8,7 @@
 
 struct hs_scratch;
 struct fr_captures;
+struct fr_digits;
 
 /* More than a place has entries. */
 #define FR_FOUND_MAX 8192
@@ -28,6 +29,9 @@ struct fr_scanner {
     struct fr_group_state *groups; /* by group */
     struct hs_scratch *scratch;
     struct fr_captures **captures; /* by signal; compiled at first use */
+    struct fr_digits *digits;      /* at first use */
+    fr_known_fn known;
+    void *known_ctx;
     struct fr_gate_run run;
     const struct fr_place *places[FR_GATE_CANDS]; /* of run.cands */
     struct fr_found {
