@@ -5,7 +5,8 @@
 #include "format/dialect.h"
 
 /* "Killing subprocess 4242"; "['/opt/venv/bin/python', ..., '--local_rank=3', ...] exits with
- * return code = -9" */
+ * return code = -9". The command is that of the process started last, whichever died:
+ * deepspeed/launcher/launch.py prints the variable of its loop. */
 static bool deepspeed_fact(struct fr_draft *d, fr_sv text)
 {
     if (fr_draft_num_after(d, FR_KEY_PID, text, FR_SV("Killing subprocess "))) {
@@ -25,8 +26,8 @@ static bool deepspeed_fact(struct fr_draft *d, fr_sv text)
         return false;
     }
     d->fact = FR_FACT_EXIT;
-    if (!fr_draft_num_after(d, FR_KEY_LOCAL_RANK, text, FR_SV("--local_rank="))) {
-        (void)fr_draft_num_after(d, FR_KEY_LOCAL_RANK, text, FR_SV("--local-rank="));
+    if (fr_sv_has(text, FR_SV("--local_rank=0'")) || fr_sv_has(text, FR_SV("--local-rank=0'"))) {
+        fr_draft_num(d, FR_KEY_LOCAL_RANK, 0, FR_SV_NONE); /* the last one, so the only one */
     }
     fr_draft_text(d, FR_KEY_REASON, FR_SV("deepspeed"));
     return true;
@@ -231,7 +232,10 @@ static const struct fr_format_sample samples[] = {
      "level=info fact=stop_sent pid=4242"},
     {"[2024-05-01 10:00:00,123] [ERROR] [launch.py:325:sigkill_handler] ['/opt/venv/bin/python', "
      "'-u', 'fit.py', '--local_rank=3'] exits with return code = -9",
-     "level=error fact=exit local_rank=3 exitcode=-9 reason=deepspeed"},
+     "level=error fact=exit local_rank=- exitcode=-9 reason=deepspeed"},
+    {"[2024-05-01 10:00:00,123] [ERROR] [launch.py:325:sigkill_handler] ['/opt/venv/bin/python', "
+     "'-u', 'fit.py', '--local_rank=0', '-x'] exits with return code = 1",
+     "level=error fact=exit local_rank=0 exitcode=1 reason=deepspeed"},
     {"[2024-05-01 10:00:00,123] [INFO] [launch.py:348:main] Process 71 exits successfully.",
      "fact=exit pid=71 exitcode=0"},
     {"subprocess.CalledProcessError: Command '['python', 'fit.py']' returned non-zero exit status "

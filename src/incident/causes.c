@@ -368,7 +368,8 @@ void fr_case_symptoms(struct fr_case *c)
 {
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
-        bool quiet = o->e->level != FR_LEVEL_NONE && o->e->level < FR_LEVEL_WARN && !o->waits;
+        /* the kernel's "INFO: task python:40122 blocked ..." is no mere information */
+        bool quiet = o->e->level != FR_LEVEL_NONE && o->e->level < FR_LEVEL_WARN && !o->waits && !o->e->is_kernel;
         if (o->attempt != c->attempt || o->recovered) {
             continue;
         }

@@ -114,10 +114,21 @@ static const struct fr_obs *precursor(const struct fr_case *c, const struct fr_c
     return NULL;
 }
 
+/* Its first line, of tracebacks one that has an exception: where several processes write between each other's lines, some are cut. */
+static const struct fr_obs *first_whole(const struct fr_case *c, const struct fr_cand *k)
+{
+    for (uint32_t i = 0; i < k->obs.n; i++) {
+        if (!c->obs.v[k->obs.v[i]].cut) {
+            return &c->obs.v[k->obs.v[i]];
+        }
+    }
+    return k->obs.n != 0 ? &c->obs.v[k->obs.v[0]] : NULL;
+}
+
 static void set_evidence(struct fr_case *c, const struct fr_cand *k, struct fr_report *r, struct fr_incident *in)
 {
     const struct fr_obs *complaint = first_complaint(c);
-    const struct fr_obs *own = k->obs.n != 0 ? &c->obs.v[k->obs.v[0]] : NULL;
+    const struct fr_obs *own = first_whole(c, k);
     const struct fr_failure *f = fr_cand_class(c, k);
     bool earlier = complaint != NULL && own != NULL && complaint->src == own->src && complaint->e->line < own->e->line;
     bool waits = strcmp(f->category, "collective") == 0 || strcmp(f->category, "network") == 0 || strcmp(f->category, "scheduler") == 0;
@@ -139,7 +150,10 @@ static void set_evidence(struct fr_case *c, const struct fr_cand *k, struct fr_r
         push_quote(in, quote(c, r, verdict));
     }
     for (uint32_t i = 0; i < k->obs.n && in->evidence.n < EVIDENCE_MAX - 2; i++) {
-        push_quote(in, quote(c, r, &c->obs.v[k->obs.v[i]]));
+        const struct fr_obs *o = &c->obs.v[k->obs.v[i]];
+        if (!o->cut || own->cut) {
+            push_quote(in, quote(c, r, o));
+        }
     }
     if (k->finding != NULL) {
         push_quote(in, quote_finding(c, r, k));

@@ -235,6 +235,18 @@ T_TEST(a_death_by_signal_began_with_the_first_complaint)
     logs_end(&l);
 }
 
+T_TEST(of_tracebacks_one_that_was_not_cut_is_quoted)
+{
+    struct logs l;
+    logs_begin(&l);
+    logs_add(&l, "console.log", "using world size: 2, data-parallel size: 2\n[rank1]: Traceback (most recent call last):\n[rank1]:   File \"/home/ivo/fit/collator.py\", line 88, in pad_fields\n"
+                                KEY_ERROR("[rank0]: "));
+    T_OK(logs_answer(&l) != NULL);
+    const struct fr_incident *in = logs_incident(&l, 0);
+    T_OK(in != NULL && in->evidence.n > 0 && fr_sv_has(in->evidence.v[0].text, FR_SV("token_mask")));
+    logs_end(&l);
+}
+
 int main(void)
 {
     return t_run();

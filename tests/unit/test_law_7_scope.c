@@ -4,6 +4,9 @@
 
 #define ARGUMENT(p) TRACE(p, "fit.py", "12", "parse_plan", "TypeError: parse_plan() missing 1 required positional argument: 'horizon'")
 
+#define SHARED_CARD(gpu) \
+    "ValueError: Free memory on device cuda:" gpu " (54.34/79.18 GiB) on startup is less than desired GPU memory utilization (0.9, 71.26 GiB)."
+
 T_TEST(the_same_error_everywhere)
 {
     static const struct logs_case rows[] = {
@@ -24,6 +27,14 @@ T_TEST(the_same_error_everywhere)
          .files = {{"console.log", "using world size: 2, data-parallel size: 2\n" TABLE_HEAD ROW("1", "10:05:01", "gn11", "1", "1", "-11", "901", " (SIGSEGV)")
                     TABLE_ROOT ROW("0", "10:05:01", "gn11", "0", "0", "-11", "900", " (SIGSEGV)") TABLE_END}},
          .want = {"torchrun-sigsegv all-ranks"}},
+        {.name = "what is a host's trouble by its class, on every rank there is",
+         .files = {{"console.log", I_AM("0", "2", "900", "gn11") I_AM("1", "2", "901", "gn11")
+                    TRACE("[rank0]: ", "utils.py", "415", "request_memory", SHARED_CARD("0")) TRACE("[rank1]: ", "utils.py", "415", "request_memory", SHARED_CARD("1"))}},
+         .want = {"vllm-free-memory-at-start all-ranks"}},
+        {.name = "DeepSpeed's launcher prints the command that it started last, whichever ended",
+         .files = {{"console.log", "[2026-03-09 10:00:00,009] [INFO] [launch.py:164:main] dist_world_size=2\n"
+                    "[2026-03-09 10:04:05,143] [ERROR] [launch.py:325:sigkill_handler] ['/opt/env/bin/python', '-u', 'fit.py', '--local_rank=1'] exits with return code = -9\n"}},
+         .want = {"!* rank *", "* unknown"}},
         {.name = "all but one, told by the tee prefixes of one host",
          .files = {{"console.log", "[default0]:" I_AM("0", "2", "900", "gn11") "[default1]:" I_AM("1", "2", "901", "gn11") ARGUMENT("[default0]:") ARGUMENT("[default1]:")}},
          .want = {"* all-ranks"}},
