@@ -135,12 +135,12 @@ static bool is_p2p(const struct fr_rank *r)
 }
 
 /* The first group that has counters of at least two ranks: numbers of different groups are never compared. */
-static const struct fr_rank *lowest_counter(const struct fr_case *c, uint32_t *ret_known, bool *ret_alone)
+static const struct fr_rank *lowest_counter(const struct fr_case *c, uint32_t *ret_known, uint32_t *ret_low)
 {
     const struct fr_rank *low = NULL;
     uint32_t known = 0;
     fr_sv group = FR_SV_NONE;
-    *ret_alone = true;
+    *ret_low = 0;
     for (uint32_t i = 0; i < c->ranks.n; i++) {
         const struct fr_rank *r = &c->ranks.v[i];
         if (r->enqueued < 0 || is_p2p(r) || (known != 0 && !fr_sv_eq(group, r->pg))) {
@@ -150,27 +150,27 @@ static const struct fr_rank *lowest_counter(const struct fr_case *c, uint32_t *r
         known++;
         if (low == NULL || r->enqueued < low->enqueued) {
             low = r;
-            *ret_alone = true;
+            *ret_low = 1;
         } else if (r->enqueued == low->enqueued) {
-            *ret_alone = false;
+            ++*ret_low;
         }
     }
     *ret_known = known;
     return low;
 }
 
-/* The rank whose last enqueued collective is below the one everybody timed out in never got there. */
+/* The rank whose last enqueued collective is below the one everybody timed out in never got there; so did a few that stopped at the
+ * same one: which of them was first is not known, but that it was one of them. */
 static void by_counters(struct fr_case *c)
 {
-    uint32_t known;
-    bool alone;
-    const struct fr_rank *low = lowest_counter(c, &known, &alone);
+    uint32_t known, n_low;
+    const struct fr_rank *low = lowest_counter(c, &known, &n_low);
     int64_t waited = -1;
     for (uint32_t i = 0; low != NULL && i < c->ranks.n; i++) {
         const struct fr_rank *r = &c->ranks.v[i];
         waited = r->seq > waited && fr_sv_eq(r->pg, low->pg) ? r->seq : waited;
     }
-    if (low == NULL || known < 2 || !alone || low->enqueued >= waited) {
+    if (low == NULL || known < 2 || (n_low > 1 && n_low * 3 > known) || low->enqueued >= waited) {
         return;
     }
     int32_t f = fr_case_class(c, low->timeout == NULL ? "rank-stalled" : "collective-desync");
@@ -178,7 +178,12 @@ static void by_counters(struct fr_case *c)
     if (k == NULL) {
         return;
     }
-    fr_cand_rank(c, k, low->rank);
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (r == low || (r->enqueued == low->enqueued && fr_sv_eq(r->pg, low->pg) && !is_p2p(r))) {
+            fr_cand_rank(c, k, r->rank);
+        }
+    }
     k->ground = FR_GROUND_COUNTERS;
     k->score = 55;
     k->silent = low->timeout == NULL;
@@ -187,8 +192,13 @@ static void by_counters(struct fr_case *c)
             fr_cand_obs(c, k, (uint32_t)(c->ranks.v[i].timeout - c->obs.v));
         }
     }
-    fr_cand_for(c, k, "rank %d had enqueued only %lld collectives when the others waited in number %lld", low->rank,
-                (long long)low->enqueued, (long long)waited);
+    if (n_low == 1) {
+        fr_cand_for(c, k, "rank %d had enqueued only %lld collectives when the others waited in number %lld", low->rank,
+                    (long long)low->enqueued, (long long)waited);
+    } else {
+        fr_cand_for(c, k, "%u ranks had enqueued only %lld collectives when the others waited in number %lld", n_low,
+                    (long long)low->enqueued, (long long)waited);
+    }
 }
 
 /* Same sequence number, another operation: the one rank that differs from everybody else. */
