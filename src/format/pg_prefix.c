@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pg_prefix: "[PG ID 2 PG GUID 5(desc) Rank 1] ", "[PG 1 Rank 10] ", "[Rank 3] ": a rank INSIDE a
- * process group, not the global one; in WorkNCCL lines it may even belong to another group. */
+ * process group, not the global one; in WorkNCCL lines it may even belong to another group. c10d
+ * logs it behind a header of its own; without any header "[Rank 3] " is what a program prints of
+ * itself, and that is the rank it knows. */
 #include "format/dialect.h"
+
+/* What c10d says of a collective: where a long line was wrapped, its header is lost. */
+static bool is_c10d(fr_sv text)
+{
+    static const char *const words[] = {"NCCL", "atchdog", "ollective", "process group", "Work", NULL};
+    for (const char *const *w = words; *w != NULL; w++) {
+        if (fr_sv_has(text, fr_sv_z(*w))) {
+            return true;
+        }
+    }
+    return false;
+}
 
 static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 {
@@ -21,7 +35,13 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     if (!fr_lex_index(&number, &rank) || number.n != 0 || (at.n > 0 && at.p[0] != ' ')) {
         return false;
     }
-    rec->who.pg_rank = rank;
+    const bool bare = rec->level == FR_LEVEL_NONE && rec->when.basis == FR_TIME_BASIS_NONE &&
+                      rec->who.rank < 0 && fr_sv_starts(rec->text, FR_SV("[R"));
+    if (bare && at.n > 0 && !is_c10d(at)) {
+        rec->who.rank = rank;
+    } else {
+        rec->who.pg_rank = rank;
+    }
     fr_rec_move(rec, at);
     return true;
 }
@@ -32,6 +52,9 @@ static const struct fr_format_sample samples[] = {
      "rank=12 pg_rank=0 text=text"},
     {"[PG 1 (desc) Rank 10] text", "pg_rank=10 rank=- text=text"},
     {"[Rank 0]: Rank 1 failed to pass monitoredBarrier in 2000 ms", "pg_rank=-"},
+    {"[Rank 3] epoch 0 step 2/20 loss=0.7716", "rank=3 pg_rank=-"},
+    {"[Rank 3] Some NCCL operations have failed or timed out.", "rank=- pg_rank=3"},
+    {"[Rank 3] Caught collective operation timeout: WorkNCCL(SeqNum=5)", "rank=- pg_rank=3"},
     {"[PG] text", "pg_rank=-"},
     {NULL, NULL}};
 

@@ -100,6 +100,16 @@ static bool transformers_at(fr_sv s)
            fr_sv_chr(fr_sv_head(s, 80), ']') != FR_NPOS;
 }
 
+#define RANK_WORD FR_SV("Rank ")
+
+/* "[Rank 3] ", which programs put before what they print. */
+static bool rank_word_at(fr_sv s)
+{
+    uint64_t n = 0;
+    return fr_lex_lit(&s, "[Rank ") && fr_lex_digits(&s, 1, 6, &n) && fr_lex_lit(&s, "] ");
+}
+
+/* role: the tag that the line itself begins with, without its number. */
 static bool begins_writer(fr_sv s, fr_sv role)
 {
     switch (s.p[0]) {
@@ -108,7 +118,8 @@ static bool begins_writer(fr_sv s, fr_sv role)
         if (fr_is_lower(next)) {
             return tag_at(s, role);
         }
-        return fr_is_upper(next) ? c10_at(s) || transformers_at(s)
+        return fr_is_upper(next) ? c10_at(s) || transformers_at(s) ||
+                                       (fr_sv_eq(role, RANK_WORD) && rank_word_at(s))
                                  : (next == ' ' || fr_is_digit(next)) && boot_at(s);
     }
     case '(':
@@ -147,6 +158,9 @@ static bool only_prefixes(fr_sv head)
 static fr_sv own_role(fr_sv s)
 {
     size_t i = 1;
+    if (rank_word_at(s)) {
+        return RANK_WORD;
+    }
     while (i < s.n && i < 32 && (fr_is_lower(s.p[i]) || s.p[i] == '_')) {
         i++;
     }

@@ -55,6 +55,12 @@ static int exit_code_of(const char *id)
     return 0;
 }
 
+/* Somebody's memory ended, and the kernel's or the scheduler's word does not say whose. */
+static bool is_oom(const char *id)
+{
+    return strcmp(id, "cgroup-oom") == 0 || strcmp(id, "slurm-oom") == 0 || strcmp(id, "host-oom-killer") == 0;
+}
+
 /* The only rank that left a traceback which is no complaint about a peer. */
 static int32_t only_trace(const struct fr_case *c)
 {
@@ -125,13 +131,20 @@ static void adopt(struct fr_case *c, struct fr_cand *k)
         fr_cand_for(c, k, "rank %d is the only one that ended by signal %d", rank, -code);
         return;
     }
+    rank = is_oom(id) ? only_exit(c, -9) : -1;
+    if (rank >= 0) {
+        fr_cand_rank(c, k, rank);
+        fr_cand_for(c, k, "rank %d is the only one that was killed", rank);
+        return;
+    }
     rank = k->n_unknown <= 1 && !has_victims(c) ? only_exit(c, 1) : -1;
     if (rank >= 0) {
         fr_cand_rank(c, k, rank);
         fr_cand_for(c, k, "rank %d is the only one that ended by itself, and this is the only error", rank);
         return;
     }
-    rank = only_spawned(c, k);
+    bool shared = strcmp(id, "loss-scale-collapse") == 0; /* a scale is every rank's, and so is its end */
+    rank = shared ? -1 : only_spawned(c, k);
     if (rank >= 0) {
         fr_cand_rank(c, k, rank);
         fr_cand_for(c, k, "mp.spawn reports the end of its process %d only", rank);

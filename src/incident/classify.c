@@ -197,6 +197,18 @@ static void set_subject(const struct fr_case *c, struct fr_obs *o)
     }
 }
 
+/* Its rank is known, and that rank said nothing after it: who trained on was somebody else. */
+static bool fell_silent(const struct fr_case *c, const struct fr_obs *o)
+{
+    const struct fr_source_evidence *s = c->set->sources.v[o->src];
+    uint64_t last = 0;
+    for (uint32_t i = 0; o->rank >= 0 && o->e->trace != NULL && i < s->speakers.n; i++) {
+        const struct fr_activity *a = &s->speakers.v[i];
+        last = fr_case_rank_of(c, &a->who, o->src) == o->rank && a->last_line > last ? a->last_line : last;
+    }
+    return last != 0 && last <= o->e->last_line + 1;
+}
+
 /* At least three metric points after the last time it was seen, or twenty lines or its end after what was only a warning: it went on; a
  * warning after the program said that it had finished is about the end of somebody else who had finished. The kernel's and the scheduler's word
  * stands all the same: a job that bypasses SIGTERM trains on for a while after its end was decided. */
@@ -211,7 +223,7 @@ static bool went_on(const struct fr_case *c, const struct fr_obs *o)
     }
     bool restarted = c->src_restart[o->src] > o->e->last_line;
     uint64_t end = c->src_exits[o->src] > o->e->last_line ? c->src_exits[o->src] : UINT64_MAX; /* what is printed after it was kept in a pipe */
-    bool trained = s->metric_tail[2] > o->e->last_line && s->metric_tail[2] < end;
+    bool trained = s->metric_tail[2] > o->e->last_line && s->metric_tail[2] < end && !fell_silent(c, o);
     bool warned = o->e->level != FR_LEVEL_NONE && o->e->level <= FR_LEVEL_WARN && s->lines > o->e->last_line + 20;
     bool finished = o->e->level != FR_LEVEL_NONE && o->e->level <= FR_LEVEL_WARN && c->src_done[o->src] > o->e->last_line;
     bool after_end = c->src_done[o->src] != 0 && c->src_done[o->src] < o->e->line && o->e->level == FR_LEVEL_WARN;

@@ -196,8 +196,8 @@ static bool unnamed_victims(const struct fr_case *c)
 {
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
-        bool victim = o->e->fact == FR_FACT_PEER_LOST || o->e->fact == FR_FACT_TIMEOUT;
-        if (victim && o->fatal && o->subject < 0) {
+        bool victim = o->e->fact == FR_FACT_PEER_LOST || o->e->fact == FR_FACT_TIMEOUT || o->meaning == FR_MEANS_SYMPTOM;
+        if (victim && o->fatal && o->subject < 0 && o->rank < 0) {
             return true;
         }
     }

@@ -112,6 +112,7 @@ static const struct fr_dialect_sample samples[] = {
      "step=44 loss=2.25 grad_norm=0.5"},
     {"loss tensor: loss: tensor(nan, device='cuda:0', grad_fn=<NllLossBackward0>)", "loss=nan"},
     {"iter 5 validation loss: 3.5", "step=5 eval_loss=3.5"},
+    {"epoch 0 step 7/20 loss=0.75 data=0.5ms step=250ms", "step=7 epoch=0 loss=0.75 step_time=0.25"},
     {"I0102 03:04:05.678901 140070334212245 basic_session_run_hooks.py:260] loss = 1.25, step = "
      "300 (45.410 sec)",
      "step=300 loss=1.25"},

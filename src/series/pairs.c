@@ -137,6 +137,16 @@ static double in_seconds(struct fr_mkey k, const char *q, const char *e, double 
                : v;
 }
 
+/* "step=44ms": how long it took, not which one it was. */
+static struct fr_mkey or_duration(struct fr_mkey k, const char *q, const char *e)
+{
+    const char *end = q + (FR_AT(q, e, "ms") ? 2 : FR_AT(q, e, "s") ? 1 : 0);
+    if (k.role == FR_MKEY_STEP && end > q && (end == e || !isalnum((unsigned char)*end))) {
+        k = (struct fr_mkey){.role = 1 + FR_METRIC_STEP_TIME, .factor = 1.0f};
+    }
+    return k;
+}
+
 static void put(struct fr_point *ret, struct fr_mkey k, double v)
 {
     if (k.role == 1 + FR_METRIC_AUX_LOSS && fr_point_has(ret, FR_METRIC_AUX_LOSS) && !isfinite(v)) {
@@ -176,6 +186,7 @@ unsigned fr_pairs(const char *p, const char *e, struct fr_point *ret)
             }
         }
         if (fr_pair_value(&q, e, &v) && !(k.role == FR_MKEY_STEP && q < e && *q == '%')) {
+            k = or_duration(k, q, e);
             put(ret, k, in_seconds(k, q, e, v));
             s = q - 1;
             n++;

@@ -54,6 +54,9 @@ T_TEST(several_writers_on_one_line)
     T_EQ_STR(segments("[default1]:partial-1 [default0]:partial-0"),
              "[default1]:partial-1 ~[default0]:partial-0");
     T_EQ_STR(segments("[actor1]:a[actor0]:b"), "[actor1]:a~[actor0]:b");
+    T_EQ_STR(segments("[Rank 0] step 2/20 loss=0.68[Rank 1] step 2/20 loss=0.66"),
+             "[Rank 0] step 2/20 loss=0.68~[Rank 1] step 2/20 loss=0.66");
+    T_EQ_STR(segments("lost [Rank 1] of the group"), "lost [Rank 1] of the group");
     T_EQ_STR(segments("12%|#  | 3/9, loss=2][E ProcessGroupNCCL.cpp:458] [Rank 0] Watchdog"),
              "12%|#  | 3/9, loss=2]~[E ProcessGroupNCCL.cpp:458] [Rank 0] Watchdog");
     T_EQ_STR(segments("0/9 [00:00<?, ?it/s][rank2]:[E808 04:21:41.160918398 x.cpp:5] y"),
@@ -119,7 +122,7 @@ T_TEST(look_alikes_stay_text)
 {
     T_EQ_INT(peel("[3] NCCL-like text").who.gpu, -1);
     T_EQ_INT(peel("[1]: first item").who.task, -1);
-    T_EQ_INT(peel("[Rank 3] is a PG rank").who.rank, -1);
+    T_EQ_INT(peel("[Rank 3] NCCL watchdog thread, a PG rank").who.rank, -1);
     T_EQ_INT(peel("[PG 1 Rank 10] x").who.rank, -1);
     T_EQ_INT(peel("gpu-1:1:2 [7] NCCL WARN x").who.rank, -1);
     T_EQ_INT(peel("12:34:56 text").who.task, -1);

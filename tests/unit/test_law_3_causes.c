@@ -207,6 +207,13 @@ T_TEST(who_said_why_and_who_waited)
          .files = {{"console.log", "[rank2]: Traceback (most recent call last):\n[rank2]:   File \"/srv/fit.py\", line 9, in load\n[rank2]:     subprocess.run(x)\n"
                     "[rank2]: subprocess.CalledProcessError: Command '['convert', 'a.png']' returned non-zero exit status 4.\n"}},
          .want = {"python-exception rank 2"}},
+        {.name = "one rank's traceback, and another's bar that was printed at its end",
+         .files = {{"console.log", "1: [rank1]: Traceback (most recent call last):\n1: [rank1]:   File \"/home/ivo/fit/fit.py\", line 100, in fit\n"
+                    "1: [rank1]: IndexError: Target 6 is out of bounds.\n"
+                    "0: Epoch 0:   0%|          | 0/20 [00:00<?, ?it/s]\rEpoch 0:  20%|##        | 4/20 [00:00<00:01, 12.29it/s, train_loss=1.568]"
+                    "\rEpoch 0:  40%|####      | 8/20 [00:00<00:01, 12.29it/s, train_loss=1.560]\rEpoch 0:  60%|######    | 12/20 [00:00<00:01, 12.29it/s, train_loss=1.551]\n"
+                    "0: " CLOSED_BY_PEER("[rank0]: ", "[127.0.0.1]:63666")}},
+         .want = {"label-out-of-range rank 1", "python-exception rank 1"}},
         {.name = "a launcher whose port is taken joins the one that has it",
          .files = {{"n0.out", I_AM("0", "4", "900", "gn11") CLOSED_BY_PEER("", "[10.2.0.5]:14727")},
                    {"n1.out", PORT_TAKEN I_AM("2", "4", "902", "gn11") KEY_ERROR("")}},

@@ -35,6 +35,11 @@ T_TEST(the_same_error_everywhere)
          .files = {{"console.log", "[2026-03-09 10:00:00,009] [INFO] [launch.py:164:main] dist_world_size=2\n"
                     "[2026-03-09 10:04:05,143] [ERROR] [launch.py:325:sigkill_handler] ['/opt/env/bin/python', '-u', 'fit.py', '--local_rank=1'] exits with return code = -9\n"}},
          .want = {"!* rank *", "* unknown"}},
+        {.name = "the end of a loss scale, of which mp.spawn names one process",
+         .files = {{"console.log", I_AM("0", "2", "900", "gn11") I_AM("1", "2", "901", "gn11") TRACE("", "main.py", "24", "<module>", "torch.multiprocessing.spawn.ProcessRaisedException: ")
+                    "\n-- Process 1 terminated with the following error:\n"
+                    TRACE("", "scaler.py", "61", "update", "FloatingPointError: Minimum loss scale reached (0.0001). Your loss is probably exploding.")}},
+         .want = {"loss-scale-collapse all-ranks"}},
         {.name = "all but one, told by the tee prefixes of one host",
          .files = {{"console.log", "[default0]:" I_AM("0", "2", "900", "gn11") "[default1]:" I_AM("1", "2", "901", "gn11") ARGUMENT("[default0]:") ARGUMENT("[default1]:")}},
          .want = {"* all-ranks"}},
@@ -80,6 +85,10 @@ T_TEST(not_everywhere)
          .files = {{"gn11.out", TRACE("", "fit.py", "20", "setup", "torch.distributed.DistStoreError: wait timeout after 12000ms, keys: /default_pg/0//cpu//0/2")},
                    {"gn12.out", TRACE("", "fit.py", "9", "load", "ModuleNotFoundError: No module named 'fused_tok'")
                     TRACE("", "fit.py", "9", "load", "ModuleNotFoundError: No module named 'fused_tok'")}},
+         .want = {"!* all-ranks", "*"}},
+        {.name = "a package that one node lacks, and a socket that timed out on the other",
+         .files = {{"gn11.out", TRACE("", "fit.py", "20", "setup", "RuntimeError: Socket Timeout")},
+                   {"gn12.out", TRACE("", "fit.py", "9", "load", "ModuleNotFoundError: No module named 'fused_tok'")}},
          .want = {"!* all-ranks", "*"}},
         {.name = "mp.spawn names the first of several that all might have failed alike",
          .files = {{"console.log", TRACE("", "main.py", "24", "<module>", "torch.multiprocessing.spawn.ProcessRaisedException: ")

@@ -54,6 +54,11 @@ T_TEST(slurm_by_task_and_kubernetes_by_pod)
          .files = {{"slurm-88.out", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") I_AM("2", "4", "902", "gn11") I_AM("3", "4", "903", "gn11")
                     STEPS "srun: error: gn11: tasks 1-3: Out Of Memory\n"}},
          .want = {"slurm-oom ranks 1?2?3"}},
+        {.name = "the step was out of memory, and one task was killed",
+         .files = {{"slurm-88.out", "0: " I_AM("0", "3", "900", "gn11") "1: " I_AM("1", "3", "901", "gn11") "2: " I_AM("2", "3", "902", "gn12")
+                    "slurmstepd: error: Detected 1 oom_kill event in StepId=88.0. Some of the step tasks have been OOM Killed.\n"
+                    "srun: error: gn11: task 1: Killed\nsrun: error: gn12: task 2: Exited with exit code 1\n"}},
+         .want = {"*oom* rank 1"}},
         {.name = "srun's first word where every task is one rank",
          .files = {{"slurm-88.out", "0: " I_AM("0", "4", "900", "gn11") "1: " I_AM("1", "4", "901", "gn11") "2: " I_AM("2", "4", "902", "gn12") "3: " I_AM("3", "4", "903", "gn12")
                     "srun: error: gn12: task 2: Segmentation fault (core dumped)\nsrun: Terminating StepId=88.0\n"
