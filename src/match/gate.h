@@ -7,6 +7,8 @@
 #ifndef FR_MATCH_GATE_H
 #define FR_MATCH_GATE_H
 
+#include "base/load.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,26 +61,6 @@ extern const unsigned fr_gate_engines_count;
 void fr_gate_portable(const struct fr_gate *g, struct fr_gate_run *run);
 void fr_gate_avx2(const struct fr_gate *g, struct fr_gate_run *run);
 void fr_gate_avx512(const struct fr_gate *g, struct fr_gate_run *run);
-
-static inline uint32_t fr_load32(const void *p)
-{
-    uint32_t w;
-    memcpy(&w, p, sizeof w);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    w = __builtin_bswap32(w);
-#endif
-    return w;
-}
-
-static inline uint64_t fr_load64(const void *p)
-{
-    uint64_t w;
-    memcpy(&w, p, sizeof w);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    w = __builtin_bswap64(w);
-#endif
-    return w;
-}
 
 static inline uint32_t fr_key(uint32_t w)
 {

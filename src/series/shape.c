@@ -5,6 +5,7 @@
  * each is seen as the greater one, as zeros and as nines. */
 #include "series/shape.h"
 
+#include "base/load.h"
 #include "series/keys.h"
 #include "series/num.h"
 #include "series/series.h"
@@ -71,20 +72,10 @@ bool fr_shape_fits(const struct fr_shape *s, fr_sv line)
 enum { STEP, MAX_STEP, BATCH, EPOCH, ATTEMPTED, BEST, VALUE, FIELDS = VALUE + FR_METRIC_COUNT_ };
 #define NEVER_SEEN (~(uint64_t)0) /* no digits */
 
-static inline uint64_t load64(const char *p)
-{
-    uint64_t w;
-    memcpy(&w, p, sizeof w);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    w = __builtin_bswap64(w);
-#endif
-    return w;
-}
-
 /* The digits one byte each, the point closed up. */
 static inline uint64_t digits_at(const char *p, unsigned shift, uint64_t before, uint64_t others)
 {
-    uint64_t w = load64(p) << shift;
+    uint64_t w = fr_load64(p) << shift;
     return (w & before) << 8 | (w & others);
 }
 
