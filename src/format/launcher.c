@@ -202,12 +202,28 @@ static bool server_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
+/* docker compose: "fit-worker-2 exited with code 137", the whole line; 137 is a shell's word for
+ * SIGKILL. */
+static bool compose_fact(struct fr_draft *d, fr_sv text)
+{
+    fr_sv at = text, name;
+    if (!fr_lex_name(&at, &name) || name.n < 3 || !fr_is_digit(name.p[name.n - 1]) ||
+        !fr_draft_num_after(d, FR_KEY_EXITCODE, at, FR_SV(" exited with code "))) {
+        return false;
+    }
+    d->fact = FR_FACT_EXIT;
+    fr_draft_text(d, FR_KEY_NODE, name);
+    fr_draft_text(d, FR_KEY_REASON, FR_SV("compose"));
+    return true;
+}
+
 static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
                  int max)
 {
     static bool (*const readers[])(struct fr_draft *, fr_sv) = {
         deepspeed_fact, success_fact, subprocess_fact, spawn_fact, loader_fact,
-        vllm_fact,      composer_fact, paddle_fact,    event_fact, server_fact};
+        vllm_fact,      composer_fact, paddle_fact,    event_fact, server_fact,
+        compose_fact};
     (void)ctx;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
         struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_EXIT);
@@ -225,9 +241,11 @@ static const char *const literals[] = {
     " terminated with exit code", "DataLoader worker (pid",
     "died unexpectedly",          " crashed with exit code ",
     "the trainer process with rank=[", "torchelastic.worker.status.FAILED",
-    " failed to start",           " scheduler is dead",  NULL};
+    " failed to start",           " scheduler is dead",  " exited with code ", NULL};
 
 static const struct fr_format_sample samples[] = {
+    {"fit-worker-2 exited with code 137", "fact=exit node=fit-worker-2 exitcode=137 reason=compose"},
+    {"the run exited with code 0", ""},
     {"[2024-05-01 10:00:00,123] [INFO] [launch.py:319:sigkill_handler] Killing subprocess 4242",
      "level=info fact=stop_sent pid=4242"},
     {"[2024-05-01 10:00:00,123] [ERROR] [launch.py:325:sigkill_handler] ['/opt/venv/bin/python', "

@@ -102,6 +102,23 @@ void fr_case_each_task(struct fr_case *c, const struct fr_obs *o, fr_sv list, fr
     }
 }
 
+/* The rank of all that one container printed. */
+static int32_t only_rank_in(const struct fr_case *c, fr_sv container)
+{
+    int32_t found = -1;
+    for (uint32_t i = 0; container.n != 0 && i < c->set->sources.n; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        for (uint32_t k = 0; k < s->speakers.n; k++) {
+            int32_t r = fr_sv_eq(s->speakers.v[k].who.node, container) ? fr_case_rank_of(c, &s->speakers.v[k].who, i) : -1;
+            if (r >= 0 && found >= 0 && r != found) {
+                return -1;
+            }
+            found = r >= 0 ? r : found;
+        }
+    }
+    return found;
+}
+
 int32_t fr_case_exit_rank(const struct fr_case *c, const struct fr_obs *o)
 {
     const struct fr_event *e = o->e;
@@ -112,6 +129,9 @@ int32_t fr_case_exit_rank(const struct fr_case *c, const struct fr_obs *o)
     int32_t r = fr_case_pid_rank(c, o->node, fr_event_num(e, FR_KEY_PID, -1));
     if (r < 0 && c->nodes.n <= 1 && (fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("spawn")) || fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("vllm")))) {
         r = (int32_t)fr_event_num(e, FR_KEY_LOCAL_RANK, -1); /* on one host, the index that mp.spawn or vLLM's executor gave is the rank */
+    }
+    if (r < 0 && fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("compose"))) {
+        r = only_rank_in(c, fr_event_text(e, FR_KEY_NODE));
     }
     if (r < 0 && fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("shell"))) {
         r = c->src_rank[o->src]; /* the shell that started this rank, in this rank's log */

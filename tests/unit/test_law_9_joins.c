@@ -94,6 +94,12 @@ T_TEST(launchers_by_their_own_file)
          .files = {{"serve.log", "INFO 03-09 10:01:00 [core.py:70] Initializing a V1 LLM engine with config: tensor_parallel_size=4\n"
                     "ERROR 03-09 10:04:30 [multiproc_executor.py:140] Worker proc VllmWorker-2 died unexpectedly, shutting down executor.\n"}},
          .want = {"vllm-engine-core-died rank 2"}},
+        {.name = "a container whose end docker compose tells",
+         .files = {{"up.log", "fit-worker-1  | [Rank 0] epoch 0 step 1/20 loss=0.68\nfit-worker-2  | [Rank 1] epoch 0 step 1/20 loss=0.69\n"
+                    "fit-worker-3  | [Rank 2] epoch 0 step 1/20 loss=0.67\n"
+                    "fit-worker-1  | " CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727") "fit-worker-3  | " CLOSED_BY_PEER("[rank2]: ", "[10.2.0.5]:14728")
+                    "fit-worker-2 exited with code 137\nfit-worker-1 exited with code 1\nfit-worker-3 exited with code 1\n"}},
+         .want = {"process-killed-sigkill rank 1"}},
         {.name = "a worker of Ray Train by its place in the group",
          .files = {{"driver.log", "(raylet) A worker died or was killed while executing a task by an unexpected system error.\n"
                     "(TorchTrainer pid=5512) Worker 3 has failed.\n"}},
