@@ -219,7 +219,7 @@ static void set_scope(struct fr_case *c, struct fr_cand *k)
     bool one_said = told && k->fatal && k->ranks.n == 1 && k->n_unknown == 0; /* its own traceback, not the launcher's word */
     bool one_host = k->ground == FR_GROUND_SYMPTOM && k->node.n != 0 && strcmp(f->id, "torchrun-sigterm-cascade") == 0;
     bool one_missing = (k->ground == FR_GROUND_SILENCE || k->ground == FR_GROUND_ACCUSED) && k->ranks.n == 1;
-    if ((f->scope == FR_SCOPE_LAUNCHER && !one_said && !one_missing) || (f->scope == FR_SCOPE_NODE && k->ranks.n != 1 && !everywhere)) {
+    if ((f->scope == FR_SCOPE_LAUNCHER && !one_said && !one_missing) || (f->scope == FR_SCOPE_NODE && k->ranks.n != 1 && !(everywhere && c->nodes.n <= 1))) {
         k->scope = one_host ? FR_SCOPE_NODE : f->scope;
     } else if (k->ground == FR_GROUND_SERIES && k->ranks.n != 1) {
         k->scope = world > 1 ? FR_SCOPE_ALL_RANKS : FR_SCOPE_UNKNOWN;
