@@ -215,11 +215,12 @@ static void set_scope(struct fr_case *c, struct fr_cand *k)
     bool everywhere = (told || crashed) && k->ranks.n > 1 && k->ranks.n >= able;
     /* as many unnamed sightings as ranks, or as many unnamed deaths: a GPU assertion prints once per thread */
     bool counted = told && k->ranks.n == 0 && world > 1 && (k->n_unknown == world || unnamed_deaths(c, k) >= world);
+    bool one_host_all = everywhere && c->nodes.n <= 1;
     bool alike = f->scope == FR_SCOPE_ALL_RANKS && !unnamed_victims(c);
     bool one_said = told && k->fatal && k->ranks.n == 1 && k->n_unknown == 0; /* its own traceback, not the launcher's word */
     bool one_host = k->ground == FR_GROUND_SYMPTOM && k->node.n != 0 && strcmp(f->id, "torchrun-sigterm-cascade") == 0;
     bool one_missing = (k->ground == FR_GROUND_SILENCE || k->ground == FR_GROUND_ACCUSED) && k->ranks.n == 1;
-    if ((f->scope == FR_SCOPE_LAUNCHER && !one_said && !one_missing) || (f->scope == FR_SCOPE_NODE && k->ranks.n != 1 && !(everywhere && c->nodes.n <= 1))) {
+    if ((f->scope == FR_SCOPE_LAUNCHER && !one_said && !one_missing) || (f->scope == FR_SCOPE_NODE && k->ranks.n != 1 && !one_host_all)) {
         k->scope = one_host ? FR_SCOPE_NODE : f->scope;
     } else if (k->ground == FR_GROUND_SERIES && k->ranks.n != 1) {
         k->scope = world > 1 ? FR_SCOPE_ALL_RANKS : FR_SCOPE_UNKNOWN;
