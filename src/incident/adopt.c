@@ -55,6 +55,24 @@ static int exit_code_of(const char *id)
     return 0;
 }
 
+/* Of a world of three or more the only one that does not complain about a peer, while all others do. */
+static int32_t only_quiet(const struct fr_case *c)
+{
+    int32_t found = -1;
+    uint32_t victims = 0;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        victims += r->symptom != NULL;
+        if (r->symptom == NULL) {
+            if (found >= 0) {
+                return -1;
+            }
+            found = r->rank;
+        }
+    }
+    return victims >= 2 && (int32_t)c->ranks.n == c->world ? found : -1;
+}
+
 /* Somebody's memory ended, and the kernel's or the scheduler's word does not say whose. */
 static bool is_oom(const char *id)
 {
@@ -129,6 +147,12 @@ static void adopt(struct fr_case *c, struct fr_cand *k)
     if (rank >= 0) {
         fr_cand_rank(c, k, rank);
         fr_cand_for(c, k, "rank %d is the only one that ended by signal %d", rank, -code);
+        return;
+    }
+    rank = code == -11 || code == -7 ? only_quiet(c) : -1; /* a crash, and no abort that waiting leads to */
+    if (rank >= 0) {
+        fr_cand_rank(c, k, rank);
+        fr_cand_for(c, k, "all other ranks complained about a peer, only rank %d did not", rank);
         return;
     }
     rank = is_oom(id) ? only_exit(c, -9) : -1;

@@ -41,6 +41,12 @@ T_TEST(who_does_not_complain)
                    {"rank2.log", I_AM("2", "4", "902", "gn12") STEPS TIMED_OUT("2", "10:14:30", "412")},
                    {"rank3.log", I_AM("3", "4", "903", "gn12") STEPS "2026-03-09 10:04:32,000 INFO [fit] training finished after 40 steps\n"}},
          .want = {"uneven-inputs-hang rank 3"}},
+        {.name = "somebody's crash was dumped without a rank, and all but one complain",
+         .files = {{"console.log", I_AM("0", "3", "900", "gn11") I_AM("1", "3", "901", "gn11") I_AM("2", "3", "902", "gn11")
+                    "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007fab76dea200 (most recent call first):\n"
+                    "  File \"/home/ivo/fit/fit.py\", line 142 in step\n\n"
+                    CLOSED_BY_PEER("[rank1]: ", "[10.2.0.5]:14727") CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14728")}},
+         .want = {"segfault rank 2"}},
     };
     LOGS_CASES(rows);
 }
