@@ -352,17 +352,23 @@ static void waits(struct fr_case *c)
 static void joined_after_all(struct fr_case *c)
 {
     int32_t taken = fr_case_class(c, "c10d-address-in-use");
-    for (uint32_t i = 0; taken >= 0 && i < c->obs.n; i++) {
-        struct fr_obs *o = &c->obs.v[i];
-        bool said = false, worked = c->set->sources.v[o->src]->metric_tail[0] > o->e->line;
-        for (uint32_t j = 0; o->failure == taken && j < c->obs.n; j++) {
-            const struct fr_obs *x = &c->obs.v[j];
-            bool same = x->src == o->src && x->attempt == o->attempt;
-            said |= same && x->failure == taken && x->e->trace != NULL;
-            worked |= same && x->e->line > o->e->line && x->failure != taken &&
-                      ((x->fatal && x->e->trace != NULL && x->meaning == FR_MEANS_CAUSE) || x->e->fact == FR_FACT_PEER_LOST);
+    bool *said = FR_NEW_N(&c->arena, bool, c->set->sources.n + 1);
+    uint64_t *worked = FR_NEW_N(&c->arena, uint64_t, c->set->sources.n + 1); /* the last line that tells so */
+    c->nomem |= said == NULL || worked == NULL;
+    for (uint32_t i = 0; !c->nomem && i < c->set->sources.n; i++) {
+        worked[i] = c->set->sources.v[i]->metric_tail[0];
+    }
+    for (uint32_t i = 0; !c->nomem && i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        bool own = o->fatal && o->e->trace != NULL && o->meaning == FR_MEANS_CAUSE && o->failure != taken;
+        said[o->src] |= o->failure == taken && o->e->trace != NULL;
+        if ((own || o->e->fact == FR_FACT_PEER_LOST) && o->e->line > worked[o->src]) {
+            worked[o->src] = o->e->line;
         }
-        o->recovered |= o->failure == taken && worked && !said;
+    }
+    for (uint32_t i = 0; !c->nomem && taken >= 0 && i < c->obs.n; i++) {
+        struct fr_obs *o = &c->obs.v[i];
+        o->recovered |= o->failure == taken && worked[o->src] > o->e->line && !said[o->src];
     }
 }
 
