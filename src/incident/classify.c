@@ -312,12 +312,14 @@ static void classify(const struct fr_case *c, struct fr_obs *o)
 /* "Scheduler hit an exception: Traceback ..." says no more than the exception below it: where that is what a victim prints, so is this. */
 static void headers(struct fr_case *c)
 {
+    uint32_t begin = 0; /* of the source's events, which stand together */
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *t = &c->obs.v[i];
+        begin = t->src == c->obs.v[begin].src ? begin : i;
         if (t->e->trace == NULL || t->meaning != FR_MEANS_SYMPTOM || t->e->line != t->e->trace->last_line) {
             continue;
         }
-        for (uint32_t j = 0; j < c->obs.n; j++) {
+        for (uint32_t j = begin; j < c->obs.n && c->obs.v[j].src == t->src; j++) {
             struct fr_obs *o = &c->obs.v[j];
             if (o->e->trace == t->e->trace && o->e->line == t->e->trace->first_line && o->meaning == FR_MEANS_CAUSE && o->e->count == 1) {
                 o->meaning = FR_MEANS_SYMPTOM;

@@ -75,31 +75,25 @@ static bool names_one_each(fr_sv key)
     return true;
 }
 
-/* Somebody in this file lost a peer or waited for one in vain. */
-static bool waits(const struct fr_case *c, uint32_t src)
-{
-    for (uint32_t i = 0; i < c->obs.n; i++) {
-        if (c->obs.v[i].src == src && (c->obs.v[i].e->fact == FR_FACT_PEER_LOST || c->obs.v[i].e->fact == FR_FACT_TIMEOUT)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 enum { GRID_LOCALS = 64 };
 #define SLOW_START (5 * FR_NS_PER_S) /* processes of one launch begin this far from each other */
 
-/* Its last words are a traceback. */
-static bool dies(const struct fr_case *c, uint32_t src)
+/* What the events of one file tell. */
+struct tells {
+    bool waits; /* somebody in it lost a peer or waited for one in vain */
+    bool dies;  /* its last words are a traceback */
+};
+
+static struct tells *listen(struct fr_case *c)
 {
-    const uint64_t near = 3; /* what interpreters and libraries still say at exit */
-    for (uint32_t i = 0; i < c->obs.n; i++) {
-        const struct fr_trace *t = c->obs.v[i].src == src ? c->obs.v[i].e->trace : NULL;
-        if (t != NULL && t->last_line + near >= c->set->sources.v[src]->last_line_no) {
-            return true;
-        }
+    const uint64_t near = 3; /* lines: what interpreters and libraries still say at exit */
+    struct tells *t = FR_NEW_N(&c->arena, struct tells, c->set->sources.n + 1);
+    for (uint32_t i = 0; t != NULL && i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        t[o->src].waits |= o->e->fact == FR_FACT_PEER_LOST || o->e->fact == FR_FACT_TIMEOUT;
+        t[o->src].dies |= o->e->trace != NULL && o->e->trace->last_line + near >= c->set->sources.v[o->src]->last_line_no;
     }
-    return false;
+    return t;
 }
 
 struct family {
@@ -108,15 +102,15 @@ struct family {
     int64_t last_begin, first_end; /* of those that print times */
 };
 
-static void add_member(const struct fr_case *c, struct family *g, uint32_t src, int32_t number)
+static void add_member(const struct fr_case *c, const struct tells *t, struct family *g, uint32_t src, int32_t number)
 {
     const struct fr_source_evidence *s = c->set->sources.v[src];
     g->members++;
     g->proven += c->src_rank[src] == number;
     g->against += c->src_rank[src] >= 0 && c->src_rank[src] != number;
-    g->waiting += waits(c, src);
+    g->waiting += t[src].waits;
     g->training += s->metric_points != 0;
-    g->dying += dies(c, src);
+    g->dying += t[src].dies;
     g->top = number > g->top ? number : g->top;
     for (uint32_t i = 0; i < s->speakers.n; i++) {
         const struct fr_activity *a = &s->speakers.v[i];
@@ -146,7 +140,7 @@ static bool numbers_are_ranks(const struct fr_case *c, const struct family *g, f
     return g->against == 0 && (g->proven >= 2 || series || one_each || fits);
 }
 
-static void learn_families(struct fr_case *c)
+static void learn_families(struct fr_case *c, const struct tells *t)
 {
     struct fr_map families;
     FR_AUTO(fr_buf) key = FR_BUF_INIT(8192);
@@ -166,7 +160,7 @@ static void learn_families(struct fr_case *c)
             struct family *g = &f[*slot];
             if (pass == 0) {
                 *g = fresh ? (struct family){.last_begin = FR_TIME_NONE, .first_end = FR_TIME_NONE} : *g;
-                add_member(c, g, i, number);
+                add_member(c, t, g, i, number);
             } else if (c->src_rank[i] < 0 && numbers_are_ranks(c, g, fr_buf_sv(&key))) {
                 c->src_rank[i] = number;
             }
@@ -193,7 +187,7 @@ static bool place_of(const struct fr_source_evidence *s, int32_t *ret_host, int3
     return true;
 }
 
-static void learn_grid(struct fr_case *c)
+static void learn_grid(struct fr_case *c, const struct tells *t)
 {
     struct family g = {.last_begin = FR_TIME_NONE, .first_end = FR_TIME_NONE};
     int32_t host = 0, local = 0, hosts = 0, locals = 0;
@@ -208,7 +202,7 @@ static void learn_grid(struct fr_case *c)
     for (uint32_t i = 0; seen != NULL && i < c->set->sources.n; i++) {
         if (place_of(c->set->sources.v[i], &host, &local)) {
             int32_t rank = host * locals + local;
-            add_member(c, &g, i, rank);
+            add_member(c, t, &g, i, rank);
             if (seen[rank]++ != 0) {
                 return; /* two files of one process: the names mean something else */
             }
@@ -227,6 +221,10 @@ static void learn_grid(struct fr_case *c)
 
 void fr_case_names(struct fr_case *c)
 {
-    learn_families(c);
-    learn_grid(c);
+    const struct tells *t = listen(c);
+    c->nomem |= t == NULL;
+    if (t != NULL) {
+        learn_families(c, t);
+        learn_grid(c, t);
+    }
 }
