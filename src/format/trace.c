@@ -567,8 +567,9 @@ static int take_done(struct fr_tracer *t, struct fr_arena *out, struct fr_trace_
 int fr_tracer_feed(struct fr_tracer *t, const struct fr_record *rec, struct fr_arena *out,
                    struct fr_trace_done *ret)
 {
-    if (rec == NULL) {
+    if (rec == NULL) { /* the next source has writers and prefixes of its own */
         t->n_ignored = 0;
+        t->tags.n = 0;
         age(t, true);
     } else {
         feed_record(t, rec);
