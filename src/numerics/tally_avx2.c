@@ -283,13 +283,13 @@ static inline __m256i twice(const uint8_t *table)
     return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)table));
 }
 
-/* fraction: the bits of f; down: how many they are */
+/* fraction: the bits of f; down: how many they are. What is left of a code without its fraction
+ * tells a subnormal (nothing is) and shifts without a mask. */
 static inline void f8(const void *p, size_t n, int fraction, int down,
                       const struct f8_tables *tables, struct fr_tally_block *ret)
 {
-    const __m256i mask = _mm256_set1_epi8(0x7f), normal = _mm256_set1_epi8((char)(fraction + 1)),
-                  none = _mm256_setzero_si256();
-    const __m256i f = _mm256_set1_epi8((char)fraction), e = _mm256_set1_epi8((char)(0x7f >> down));
+    const __m256i mask = _mm256_set1_epi8(0x7f), beyond = _mm256_set1_epi8((char)(fraction + 1)),
+                  f = _mm256_set1_epi8((char)fraction), none = _mm256_setzero_si256();
     const __m256i lows = twice(tables->low), highs = twice(tables->high);
     __m256i top = none, zeros = none, tinies = none;
     __m256 a = _mm256_setzero_ps(), b = a; /* two sums, not four: registers are short */
@@ -297,15 +297,17 @@ static inline void f8(const void *p, size_t n, int fraction, int down,
     size_t left = n;
     while (left >= 32) {
         __m256i zero = none, tiny = none;
-        for (int turn = 0; turn < F8_TURNS && left >= 32; turn++, left -= 32, at += 32) {
+        const size_t turns = left / 32 < F8_TURNS ? left / 32 : F8_TURNS;
+        const char *const end = at + 32 * turns;
+        left -= 32 * turns;
+        for (; at < end; at += 32) {
             _mm_prefetch(at + AHEAD, _MM_HINT_T0);
-            const __m256i v = _mm256_and_si256(load(at), mask),
-                          small = _mm256_cmpgt_epi8(normal, v);
-            const __m256i which =
-                _mm256_or_si256(_mm256_and_si256(v, f), _mm256_and_si256(small, normal));
+            const __m256i v = _mm256_and_si256(load(at), mask), bits = _mm256_and_si256(v, f),
+                          rest = _mm256_xor_si256(v, bits), small = _mm256_cmpeq_epi8(rest, none);
+            const __m256i which = _mm256_or_si256(bits, _mm256_and_si256(small, beyond));
             const __m256i low = _mm256_shuffle_epi8(lows, which);
             const __m256i high = _mm256_add_epi8(_mm256_shuffle_epi8(highs, which),
-                                                 _mm256_and_si256(_mm256_srli_epi16(v, down), e));
+                                                 _mm256_srli_epi16(rest, down));
             const __m256i x = _mm256_unpacklo_epi8(low, high), y = _mm256_unpackhi_epi8(low, high);
             top = _mm256_max_epi8(top, v);
             zero = _mm256_add_epi8(zero, _mm256_cmpeq_epi8(v, none));
