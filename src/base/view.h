@@ -21,12 +21,20 @@ typedef struct fr_sv {
 static inline fr_sv fr_sv_z(const char *z) { return (fr_sv){z, z ? strlen(z) : 0}; }
 static inline fr_sv fr_sv_range(const char *b, const char *e) { return (fr_sv){b, (size_t)(e - b)}; }
 static inline bool fr_sv_eq(fr_sv a, fr_sv b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0); }
-static inline bool fr_sv_starts(fr_sv s, fr_sv with) { return s.n >= with.n && memcmp(s.p, with.p, with.n) == 0; }
+/* A view of nothing has no place: to its NULL nothing may be added, not even 0. */
+static inline bool fr_sv_starts(fr_sv s, fr_sv with)
+{
+    return with.n == 0 || (s.n >= with.n && memcmp(s.p, with.p, with.n) == 0);
+}
 static inline bool fr_sv_ends(fr_sv s, fr_sv with)
 {
-    return s.n >= with.n && memcmp(s.p + (s.n - with.n), with.p, with.n) == 0;
+    return with.n == 0 || (s.n >= with.n && memcmp(s.p + (s.n - with.n), with.p, with.n) == 0);
 }
-static inline fr_sv fr_sv_skip(fr_sv s, size_t n) { return n >= s.n ? (fr_sv){s.p + s.n, 0} : (fr_sv){s.p + n, s.n - n}; }
+static inline fr_sv fr_sv_skip(fr_sv s, size_t n)
+{
+    n = n < s.n ? n : s.n;
+    return n == 0 ? s : (fr_sv){s.p + n, s.n - n};
+}
 static inline fr_sv fr_sv_head(fr_sv s, size_t n) { return (fr_sv){s.p, n < s.n ? n : s.n}; }
 
 int fr_sv_cmp(fr_sv a, fr_sv b);                        /* byte order, shorter first on a tie */

@@ -20,6 +20,15 @@ T_TEST(views_compare_naturally)
     T_EQ_INT(fr_sv_cmp_natural(FR_SV("x9y"), FR_SV("x9y")), 0);
 }
 
+T_TEST(a_view_of_nothing)
+{
+    T_OK(fr_sv_skip(FR_SV_NONE, 3).p == NULL && fr_sv_skip(FR_SV_NONE, 3).n == 0);
+    T_OK(fr_sv_starts(FR_SV_NONE, FR_SV("")) && !fr_sv_starts(FR_SV_NONE, FR_SV("a")));
+    T_OK(fr_sv_ends(FR_SV_NONE, FR_SV("")) && !fr_sv_ends(FR_SV_NONE, FR_SV("a")));
+    fr_sv rest = fr_sv_skip(FR_SV("abc"), 7);
+    T_OK(rest.n == 0 && rest.p != NULL);
+}
+
 T_TEST(numbers_are_taken_whole_or_not_at_all)
 {
     static const struct { const char *text; bool ok; double want; size_t left; } rows[] = {
