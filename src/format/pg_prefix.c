@@ -8,7 +8,7 @@
 /* What c10d says of a collective: where a long line was wrapped, its header is lost. */
 static bool is_c10d(fr_sv text)
 {
-    static const char *const words[] = {"NCCL", "atchdog", "ollective", "process group", "Work", NULL};
+    static const char *const words[] = {"NCCL", "atchdog", "ollective", NULL};
     for (const char *const *w = words; *w != NULL; w++) {
         if (fr_sv_has(text, fr_sv_z(*w))) {
             return true;
@@ -53,6 +53,7 @@ static const struct fr_format_sample samples[] = {
     {"[PG 1 (desc) Rank 10] text", "pg_rank=10 rank=- text=text"},
     {"[Rank 0]: Rank 1 failed to pass monitoredBarrier in 2000 ms", "pg_rank=-"},
     {"[Rank 3] epoch 0 step 2/20 loss=0.7716", "rank=3 pg_rank=-"},
+    {"[Rank 3] Working on shard 7 of the process group", "rank=3 pg_rank=-"},
     {"[Rank 3] Some NCCL operations have failed or timed out.", "rank=- pg_rank=3"},
     {"[Rank 3] Caught collective operation timeout: WorkNCCL(SeqNum=5)", "rank=- pg_rank=3"},
     {"[PG] text", "pg_rank=-"},

@@ -44,8 +44,8 @@ static struct fr_check_finding *say_nonfinite(struct fr_checking *k, enum fr_rul
 {
     if (t->nan > 0 && t->inf > 0) {
         return fr_found(k, rule, t, FR_SV_NONE,
-                 "%" PRIu64 " of %" PRIu64 " elements are NaN and %" PRIu64 " are Inf%s.", t->nan,
-                 t->elements, t->inf, more);
+                        "%" PRIu64 " of %" PRIu64 " elements are NaN and %" PRIu64 " are Inf%s.",
+                        t->nan, t->elements, t->inf, more);
     }
     return fr_found(k, rule, t, FR_SV_NONE, "%" PRIu64 " of %" PRIu64 " elements %s %s%s.",
                     t->nan + t->inf, t->elements, t->nan + t->inf == 1 ? "is" : "are",

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "format/format.h"
+#include "format/trace_tag.h"
 #include "support/t.h"
 
 static void render(struct fr_buf *out, const struct fr_trace_done *d)
@@ -179,6 +180,25 @@ T_TEST(speakers)
     EXPECT(TB "  File \"a.py\", line 1, in f\n 50%|##   | 1/2 [00:01<00:01,  1.0s/it]\n    "
               "x\nValueError: one\n",
            "1-5 ValueError|one at a.py:1 f\n");
+}
+
+T_TEST(prefixes_have_limits)
+{
+#define LONG "<a prefix that goes on for more than forty-eight bytes> "
+    EXPECT(LONG TB LONG "  File \"fit.py\", line 4, in load\n" LONG "KeyError: 'b'\n", "");
+    struct fr_tags tags = {.n = 0};
+    uint64_t speaker = 7;
+    for (uint32_t i = 0; i < FR_TAGS_MAX + 10; i++) {
+        char header[64];
+        snprintf(header, sizeof header, "w%u> Traceback (most recent call last):", i);
+        const struct fr_tag tag = fr_tag_of_header(fr_sv_z(header));
+        fr_tags_learn(&tags, &tag);
+        fr_tags_learn(&tags, &tag); /* twice is once */
+    }
+    T_EQ_INT(tags.n, FR_TAGS_MAX);
+    T_OK(fr_sv_eq(fr_tags_strip(&tags, FR_SV("w63> x"), &speaker), FR_SV("x")) && speaker != 7);
+    speaker = 7;
+    T_OK(fr_sv_eq(fr_tags_strip(&tags, FR_SV("w64> x"), &speaker), FR_SV("w64> x")) && speaker == 7);
 }
 
 /* A logger puts its prefix before the header; the rest of its message follows bare. */
