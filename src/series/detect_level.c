@@ -163,7 +163,7 @@ static void close_loss(struct fr_series *s, struct fr_lane *l, bool held)
             h->base, h->mark != NULL ? h->mark->value : mean, mean / h->base,
             (mean - h->base) / sigma, h->n_before, held ? "stayed there" : "stayed for long");
         l->level.found = held;
-    } else if (!held && l->n_spikes < FR_HARMLESS_MAX &&
+    } else if (!held && h->n_before >= 4 && l->n_spikes < FR_HARMLESS_MAX &&
                h->peak - h->base >= fmax(0.5 * fabs(h->base), 10 * sigma)) {
         l->n_spikes++;
         f = fr_pend(s, l, FR_FINDING_SPIKE, h->mark, h->n_high, false,

@@ -197,6 +197,19 @@ T_TEST(spike_that_recovers)
     end(&r);
 }
 
+T_TEST(a_spike_needs_a_level_to_rise_from)
+{
+    static const double first[] = {3.852, 7.511, 7.579, 5.211, 3.523, 3.476, 4.159, 3.4, 3.3, 3.2};
+    struct run r;
+    begin(&r, 52);
+    for (int i = 0; i < (int)(sizeof first / sizeof first[0]); i++) {
+        add1(&r, 2 * (i + 1), FR_METRIC_LOSS, first[i]);
+    }
+    finish(&r);
+    T_EQ_INT(r.found.n, 0);
+    end(&r);
+}
+
 T_TEST(slow_divergence)
 {
     struct run r;
