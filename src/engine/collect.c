@@ -311,6 +311,7 @@ static void look_above(struct fr_collector *c, const struct fr_hit *hit, struct 
     if (line.n > 0) {
         fr_peel(&c->peel, line, ret);
         rec->above = ret->level;
+        rec->in_thread = fr_sv_starts(ret->text, FR_SV("Exception in thread "));
         rec->teller = ret->level >= FR_LEVEL_ERROR && tells_of_exception(ret->text) ? ret : NULL;
     }
 }

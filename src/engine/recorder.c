@@ -403,8 +403,9 @@ static void ignore_lines(struct fr_recorder *r, const struct fr_trace_done *done
 static bool is_of_trace(struct fr_recorder *r, struct fr_event *e, const struct fr_trace_done *done)
 {
     static const struct fr_who nobody = FR_WHO_NONE;
-    if (e->line < done->line || e->line > done->exc_line) {
-        return false;
+    bool others = e->trace != NULL && e->line == e->trace->last_line && e->line != done->exc_line;
+    if (e->line < done->line || e->line > done->exc_line || others) {
+        return false; /* tracebacks of several processes are printed line by line: the exception of one stands inside another */
     }
     if (e->line == done->exc_line && same_speaker(&e->who, &nobody) &&
         fr_sv_eq(e->text, fr_sv_head(done->exc_text, FR_EVENT_TEXT_MAX))) {
@@ -416,15 +417,36 @@ static bool is_of_trace(struct fr_recorder *r, struct fr_event *e, const struct 
     return same_speaker(&e->who, &done->who);
 }
 
+/* The traceback in a row of torchrun's table is that of the rank the row is about, whoever prints the table. */
+static void name_lines(struct fr_recorder *r, const struct fr_trace_done *done)
+{
+    int64_t rank = -1;
+    for (unsigned i = 0; i < done->row.n_caps; i++) {
+        rank = done->row.caps[i].key == FR_KEY_RANK ? done->row.caps[i].num : rank;
+    }
+    for (uint32_t i = r->ev->events.n; rank >= 0 && i-- > 0;) {
+        struct fr_event *e = &r->ev->events.v[i];
+        if (e->line > done->exc_line && e->line <= done->row_end && e->who.rank < 0 && same_speaker(&e->who, &done->who)) {
+            e->who.rank = (int32_t)rank;
+        }
+    }
+}
+
+static void take_row(struct fr_recorder *r, const struct fr_trace_done *done)
+{
+    name_lines(r, done);
+    struct fr_event *row = event_of(r, done);
+    if (row != NULL) {
+        row->fact = done->row.fact;
+        set_caps(r, row, done->row.caps, done->row.n_caps);
+    }
+}
+
 int fr_recorder_trace(struct fr_recorder *r, const struct fr_trace_done *done)
 {
     struct fr_source_evidence *ev = r->ev;
     if (done->is_row) {
-        struct fr_event *row = event_of(r, done);
-        if (row != NULL) {
-            row->fact = done->row.fact;
-            set_caps(r, row, done->row.caps, done->row.n_caps);
-        }
+        take_row(r, done);
         return 0;
     }
     if (done->ignored) {

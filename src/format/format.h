@@ -72,6 +72,7 @@ struct fr_trace_done {
     uint64_t offset, line;        /* header line; of a row: its first line */
     uint64_t exc_offset, exc_line;/* exception line; of a row: its exitcode line */
     fr_sv exc_text;               /* exception line as peeled; of a row: its exitcode line */
+    uint64_t row_end;             /* of a row of the table: the last line of the traceback in it */
 };
 /* Feeds one record (in order). When something of its speaker is complete, fills *ret (strings in arena `out`) and returns 1; 0 = nothing
  * complete; -FR_*. One result per call: a second one waits for the next call. Call with rec = NULL at the end of input until it

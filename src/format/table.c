@@ -100,7 +100,7 @@ static void row_begin(struct fr_table *t, const struct fr_record *rec)
     t->rank = t->local_rank = t->exitcode = t->pid = t->time = -1;
     t->time_text = t->node = t->error_file = t->message = t->exit_text = FR_SV_NONE;
     t->offset = t->exc_offset = rec->offset;
-    t->line = t->exc_line = rec->lineno;
+    t->line = t->exc_line = t->last_line = rec->lineno;
     t->who = rec->who;
     t->who.node = fr_arena_dup(&t->arena, rec->who.node);
     t->who.role = fr_arena_dup(&t->arena, rec->who.role);
@@ -175,6 +175,7 @@ int fr_table_line(struct fr_table *t, const struct fr_record *rec, fr_sv text)
         } else {
             fr_sv last = fr_arena_dup(&t->arena, fr_sv_head(fr_sv_trim(text), 1024));
             t->message = last.p != NULL ? last : t->message;
+            t->last_line = rec->lineno;
         }
         break;
     case FR_TABLE_BORDER:
@@ -202,7 +203,8 @@ bool fr_table_take(struct fr_table *t, struct fr_arena *out, struct fr_trace_don
                                   .offset = t->offset,
                                   .line = t->line,
                                   .exc_offset = t->exc_offset,
-                                  .exc_line = t->exc_line};
+                                  .exc_line = t->exc_line,
+                                  .row_end = t->last_line};
     ret->who.node = fr_arena_dup(out, t->who.node);
     ret->who.role = fr_arena_dup(out, t->who.role);
     ret->exc_text = fr_arena_dup(out, t->exit_text);

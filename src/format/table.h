@@ -24,7 +24,7 @@ struct fr_table {
     int64_t rank, local_rank, exitcode, pid, time;
     bool has_exit;
     fr_sv time_text, node, error_file, message, exit_text;
-    uint64_t offset, line, exc_offset, exc_line;
+    uint64_t offset, line, exc_offset, exc_line, last_line;
     struct fr_who who;
     struct fr_when when, outer;
 };

@@ -28,6 +28,7 @@ void fr_trace_build_begin(struct fr_trace_build *b, const struct fr_record *head
     b->when = header->when.basis == FR_TIME_BASIS_NONE && who != &header->who ? header->teller->when : header->when;
     b->outer = header->outer;
     b->mild = header->above == FR_LEVEL_WARN;
+    b->in_thread = header->in_thread;
     b->offset = b->exc_offset = header->offset;
     b->line = b->exc_line = header->lineno;
 }
@@ -268,6 +269,7 @@ int fr_trace_build_finish(struct fr_trace_build *b, struct fr_arena *out, struct
     t->kind = b->kind;
     t->chained = b->chained;
     t->mild = b->mild;
+    t->in_thread = b->in_thread;
     t->truncated = b->truncated || type.n == 0;
     t->first_line = b->line;
     t->last_line = b->exc_line;

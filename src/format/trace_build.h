@@ -28,7 +28,7 @@ struct fr_trace_link {
 struct fr_trace_build {
     struct fr_arena arena;
     uint8_t kind; /* enum fr_trace_kind */
-    bool truncated, ignored, chained, has_outer, mild;
+    bool truncated, ignored, chained, has_outer, mild, in_thread;
     uint32_t n_frames, n_links;
     uint64_t hash;
     fr_sv outer_type, outer_message;  /* of an exception that wraps an inner, original one */

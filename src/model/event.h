@@ -77,6 +77,7 @@ struct fr_trace {
     uint8_t kind;      /* enum fr_trace_kind */
     bool chained, truncated;
     bool mild;         /* it stands right below a logger's warning, which may have told of it */
+    bool in_thread;    /* below "Exception in thread ...": that thread ended, and the process went on */
     uint64_t frames_hash; /* of (file base name, func) pairs: same code path = same hash */
     fr_sv frames;      /* "func (file:line)" innermost last, joined by " > ", up to 512 bytes */
 };

@@ -47,6 +47,7 @@ struct fr_record {
     struct fr_when outer; /* the collector's time (docker, CRI, journald, syslog), when there is one */
     uint8_t level;        /* enum fr_level */
     uint8_t above;        /* of a traceback's bare header: the level of the logger's line right above it */
+    bool in_thread;  /* of a traceback's bare header: the line right above it is Python's "Exception in thread ..." */
     const struct fr_record *teller; /* ... and that line, where it tells of the exception; NULL: it does not */
     bool is_kernel;       /* dmesg or a "kernel:" tag */
     bool has_traceback_margin; /* the text kept leading spaces that matter (trace lines) */

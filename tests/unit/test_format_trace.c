@@ -182,6 +182,26 @@ T_TEST(speakers)
            "1-5 ValueError|one at a.py:1 f\n");
 }
 
+/* Three processes print one short traceback each, line by line. */
+T_TEST(identical_and_interleaved)
+{
+    EXPECT("Traceback (most recent call last):\n"
+           "  File \"/n/fit.py\", line 24, in <module>\n"
+           "Traceback (most recent call last):\n"
+           "  File \"/n/fit.py\", line 24, in <module>\n"
+           "Traceback (most recent call last):\n"
+           "  File \"/n/fit.py\", line 24, in <module>\n"
+           "    print(device)\n"
+           "TypeError: one\n"
+           "    print(device)\n"
+           "TypeError: two\n"
+           "    print(device)\n"
+           "TypeError: three\n",
+           "1-8 TypeError|one at /n/fit.py:24 <module>\n"
+           "3-10 TypeError|two at /n/fit.py:24 <module>\n"
+           "5-12 TypeError|three at /n/fit.py:24 <module>\n");
+}
+
 T_TEST(prefixes_have_limits)
 {
 #define LONG "<a prefix that goes on for more than forty-eight bytes> "
