@@ -168,11 +168,27 @@ static bool mismatch_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
+/* DDP's constructor: "but Rank 2 has 51 params, while rank 0 has inconsistent 53 params". (0 is what a gather leaves that failed.) */
+static bool params_fact(struct fr_draft *d, fr_sv text)
+{
+    fr_sv at;
+    int64_t count = 0;
+    fr_sv printed;
+    if (!fr_lex_find(text, "DDP expects same model across all ranks, ", &at) ||
+        !fr_lex_num_after(at, FR_SV(" has inconsistent "), &count, &printed) || count == 0) {
+        return false;
+    }
+    d->fact = FR_FACT_MISMATCH;
+    fr_draft_text(d, FR_KEY_REASON, FR_SV("params"));
+    return fr_draft_num_after(d, FR_KEY_RANK, at, FR_SV("but Rank ")) &&
+           fr_draft_num_after(d, FR_KEY_PEER_RANK, at, FR_SV("while rank "));
+}
+
 static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
                  int max)
 {
     static bool (*const readers[])(struct fr_draft *, fr_sv) = {
-        mismatch_fact, barrier_fact, peer_fact, timeout_fact, clients_fact};
+        mismatch_fact, params_fact, barrier_fact, peer_fact, timeout_fact, clients_fact};
     (void)ctx;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
         struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_NONE);
@@ -195,9 +211,14 @@ static const char *const literals[] = {"Connection closed by peer",
                                        "clients joined",
                                        "monitoredBarrier",
                                        "Detected mismatch between collectives",
+                                       " has inconsistent ",
                                        NULL};
 
 static const struct fr_format_sample samples[] = {
+    {"RuntimeError: DDP expects same model across all ranks, but Rank 2 has 148 params, while rank 0 has inconsistent 150 params.",
+     "fact=mismatch rank=2 peer_rank=0 reason=params"},
+    {"RuntimeError: DDP expects same model across all ranks, but Rank 2 has 148 params, while rank 0 has inconsistent 0 params.",
+     ""},
     {"[rank0]: RuntimeError: [./gloo/transport/tcp/pair.cc:547] Connection closed by peer "
      "[127.0.0.1]:17559",
      "rank=0 fact=peer_lost peer=127.0.0.1 addr=[127.0.0.1]:17559 reason=closed"},

@@ -44,6 +44,17 @@ static void accuse(struct fr_case *c, uint32_t i, fr_sv list, double score)
     k->fatal = true;
 }
 
+static bool has_report(const struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        if (o->e->fact == FR_FACT_MISSING && o->attempt == c->attempt && !o->recovered && fr_event_text(o->e, FR_KEY_MISSING).n != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* "errors while waiting for rank 0": weak; counts only when nobody accuses another one and the accused did not complain itself. */
 static void accuse_peer(struct fr_case *c)
 {
@@ -338,7 +349,9 @@ void fr_case_collectives(struct fr_case *c)
             accuse(c, i, list, 60);
         }
     }
-    accuse_peer(c);
+    if (!has_report(c)) {
+        accuse_peer(c);
+    }
     vote_mismatch(c);
     by_counters(c);
     by_operation(c);

@@ -172,6 +172,40 @@ T_TEST(who_waits_otherwise_than_everybody_else)
     LOGS_CASES(rows);
 }
 
+#define PARAMS(p, r, n, other, m) \
+    TRACE(p, "fit.py", "67", "build", "RuntimeError: DDP expects same model across all ranks, but Rank " r " has " n " params, while rank " other " has inconsistent " m " params.")
+
+T_TEST(statements_that_two_models_differ)
+{
+    static const struct logs_case rows[] = {
+        {.name = "one rank is in all of them, though nobody's lines are marked",
+         .files = {{"console.log", PARAMS("", "1", "6", "2", "8") PARAMS("", "0", "6", "2", "8") PARAMS("", "2", "8", "0", "6")}},
+         .want = {"ddp-param-mismatch rank 2"}},
+        {.name = "two ranks say of each other that they differ",
+         .files = {{"console.log", PARAMS("[rank1]: ", "1", "6", "0", "8") PARAMS("[rank0]: ", "0", "8", "1", "6")}},
+         .want = {"ddp-param-mismatch unknown"}},
+        {.name = "no parameters are what is left of a gather that timed out",
+         .files = {{"console.log", WAITED("0", "10:14:30", "0", "1", "ALLGATHER", "600029") WAITED("1", "10:14:30", "1", "1", "ALLGATHER", "600029")
+                    WAITED("2", "10:14:30", "2", "1", "ALLGATHER", "600029") PARAMS("[rank2]: ", "2", "51", "0", "0") PARAMS("[rank0]: ", "0", "51", "1", "0")}},
+         .want = {"!ddp-param-mismatch*", "* unknown"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(a_barrier_that_names_the_missing_rank)
+{
+#define REACHED(r) \
+    TRACE("", "fit.py", "67", "wait", "RuntimeError: Rank " r " successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0. Please check rank 0 logs for faulty rank.")
+    static const struct logs_case rows[] = {
+        {.name = "the others were told of the barrier by rank 0, which ended then",
+         .files = {{"console.log", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") I_AM("2", "4", "902", "gn11") I_AM("3", "4", "903", "gn11") REACHED("1")
+                    "E20260309 10:05:01.994673  900 ProcessGroupGloo.cpp:2803] [Rank 0]: Rank 3 failed to pass monitoredBarrier in 5000 ms\n"
+                    TRACE("", "fit.py", "67", "wait", "RuntimeError: [Rank 0]: Ranks 3 failed to pass monitoredBarrier in 5000 ms") REACHED("2")}},
+         .want = {"monitored-barrier-missing-rank rank 3"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();
