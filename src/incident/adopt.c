@@ -124,6 +124,29 @@ static bool all_but_zero_wait(const struct fr_case *c)
     return others != 0;
 }
 
+/* As many deaths that nobody can name as ranks that ended by themselves, the way an exception does: theirs, whichever was whose. */
+static bool each_exit(struct fr_case *c, struct fr_cand *k)
+{
+    uint32_t own = 0, other = 0;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        bool ended = r->has_exit && !r->stopped;
+        own += ended && r->exitcode == 1 && r->cause == NULL;
+        other += ended && r->exitcode != 0 && (r->exitcode != 1 || r->cause != NULL);
+    }
+    if (own < 2 || other != 0 || !k->fatal || k->n_unknown != own || has_victims(c)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (r->has_exit && !r->stopped && r->exitcode == 1) {
+            fr_cand_rank(c, k, r->rank);
+        }
+    }
+    fr_cand_for(c, k, "%u ranks ended by themselves, and it was printed as often", own);
+    return true;
+}
+
 static void adopt(struct fr_case *c, struct fr_cand *k)
 {
     const char *id = fr_cand_class(c, k)->id;
@@ -165,6 +188,9 @@ static void adopt(struct fr_case *c, struct fr_cand *k)
     if (rank >= 0) {
         fr_cand_rank(c, k, rank);
         fr_cand_for(c, k, "rank %d is the only one that ended by itself, and this is the only error", rank);
+        return;
+    }
+    if (each_exit(c, k)) {
         return;
     }
     bool shared = strcmp(id, "loss-scale-collapse") == 0; /* a scale is every rank's, and so is its end */

@@ -49,6 +49,7 @@ struct fr_rank {
     const struct fr_obs *timeout;
     const struct fr_trace *trace;         /* where it stood when it failed */
     bool done;               /* said that it finished */
+    bool outlived;           /* its launcher told it to stop: it lived when another one's end had been seen */
     int64_t enqueued, completed, seq; /* last collective counters of the widest group, -1 unknown */
     fr_sv op, pg;            /* pg: the group those belong to, empty unknown */
     const struct fr_activity *life;       /* its last speaker record, NULL none */
@@ -98,11 +99,11 @@ struct fr_case {
     int32_t attempt;                /* the one being decided */
     bool failed;                    /* of this attempt: something ended that should not have */
     /* joins, see identity.c */
-    struct fr_map pid_rank, local_rank, task_rank, pci_rank, addr_node, node_index;
+    struct fr_map pid_rank, local_rank, task_rank, pci_rank, addr_node, node_index, host_rank;
     int32_t *src_rank, *src_node;   /* per source, -1 unknown */
     uint64_t *src_exits;            /* per source: the line of the first exit it reports, 0 none */
     uint64_t *src_restart, *src_done; /* per source: the line of its last restart, of its first "finished", 0 none */
-    bool local_is_rank, task_is_rank;
+    bool local_is_rank, task_is_rank, host_is_rank;
     bool nomem;
 };
 

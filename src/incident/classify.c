@@ -223,7 +223,8 @@ static bool went_on(const struct fr_case *c, const struct fr_obs *o)
     }
     bool restarted = c->src_restart[o->src] > o->e->last_line;
     uint64_t end = c->src_exits[o->src] > o->e->last_line ? c->src_exits[o->src] : UINT64_MAX; /* what is printed after it was kept in a pipe */
-    bool trained = s->metric_tail[2] > o->e->last_line && s->metric_tail[2] < end && !fell_silent(c, o);
+    bool dead = fell_silent(c, o) && !o->e->trace->in_thread; /* who ends by itself, or only one thread of it */
+    bool trained = s->metric_tail[2] > o->e->last_line && s->metric_tail[2] < end && !dead;
     bool warned = o->e->level != FR_LEVEL_NONE && o->e->level <= FR_LEVEL_WARN && s->lines > o->e->last_line + 20;
     bool finished = o->e->level != FR_LEVEL_NONE && o->e->level <= FR_LEVEL_WARN && c->src_done[o->src] > o->e->last_line;
     bool after_end = c->src_done[o->src] != 0 && c->src_done[o->src] < o->e->line && o->e->level == FR_LEVEL_WARN;
@@ -328,6 +329,26 @@ static void headers(struct fr_case *c)
     }
 }
 
+static bool is_of_thread(const struct fr_event *e)
+{
+    return fr_sv_starts(e->text, FR_SV("Exception in thread ")) || (e->trace != NULL && e->trace->in_thread);
+}
+
+/* A thread's end that a console shows to have been survived stands once more in that rank's own file, where nothing follows it. */
+static void survived_elsewhere(struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        for (uint32_t k = 0; o->recovered && is_of_thread(o->e) && k < c->obs.n; k++) {
+            struct fr_obs *twin = &c->obs.v[k];
+            if (is_of_thread(twin->e) && fr_sv_eq(twin->e->text, o->e->text)) {
+                twin->recovered = true;
+                twin->fatal = false;
+            }
+        }
+    }
+}
+
 /* Waiting for the others at the start is how every run begins, and how one ends whose others never come: then it is its log's last
  * word, and nothing else was said. */
 static void waits(struct fr_case *c)
@@ -364,7 +385,8 @@ static void joined_after_all(struct fr_case *c)
         const struct fr_obs *o = &c->obs.v[i];
         bool own = o->fatal && o->e->trace != NULL && o->meaning == FR_MEANS_CAUSE && o->failure != taken;
         said[o->src] |= o->failure == taken && o->e->trace != NULL;
-        if ((own || o->e->fact == FR_FACT_PEER_LOST) && o->e->line > worked[o->src]) {
+        bool met = o->e->fact == FR_FACT_IDENTITY || o->e->fact == FR_FACT_PEER_LOST || o->e->fact == FR_FACT_TIMEOUT;
+        if ((own || met) && o->e->line > worked[o->src]) {
             worked[o->src] = o->e->line;
         }
     }
@@ -399,6 +421,7 @@ void fr_case_classify(struct fr_case *c)
         classify(c, &c->obs.v[i]);
     }
     headers(c);
+    survived_elsewhere(c);
     waits(c);
     joined_after_all(c);
 }

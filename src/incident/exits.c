@@ -119,6 +119,31 @@ static int32_t only_rank_in(const struct fr_case *c, fr_sv container)
     return found;
 }
 
+/* Whom a launcher tells to stop was alive when it had seen another one's end. Whose pid is not known is among them where there are as
+ * many as ranks of which no end is known. */
+static void mark_outlived(struct fr_case *c)
+{
+    uint32_t told = 0, open = 0;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        if (o->e->fact != FR_FACT_STOP_SENT || o->attempt != c->attempt) {
+            continue;
+        }
+        int64_t pid = fr_event_num(o->e, FR_KEY_PID, -1);
+        struct fr_rank *r = fr_case_rank(c, fr_case_pid_rank(c, o->node, pid));
+        told += pid > 0;
+        if (r != NULL) {
+            r->outlived = true;
+        }
+    }
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        open += !c->ranks.v[i].has_exit || c->ranks.v[i].outlived;
+    }
+    for (uint32_t i = 0; i < c->ranks.n && told != 0 && told == open; i++) {
+        c->ranks.v[i].outlived |= !c->ranks.v[i].has_exit;
+    }
+}
+
 int32_t fr_case_exit_rank(const struct fr_case *c, const struct fr_obs *o)
 {
     const struct fr_event *e = o->e;
@@ -269,8 +294,8 @@ static void lone_exit(struct fr_case *c)
         if (!r->has_exit || r->stopped || r->exitcode == 0) {
             continue;
         }
-        if (lone != NULL || r->exitcode != 1 || r->cause != NULL) {
-            return;
+        if (lone != NULL || r->exitcode != 1 || r->cause != NULL || r->symptom != NULL) {
+            return; /* one that itself lost a peer is only the first victim */
         }
         lone = r;
     }
@@ -301,6 +326,28 @@ static void lone_exit(struct fr_case *c)
         k->silent = true;
         k->fatal = true;
         fr_cand_for(c, k, "rank %d ended by itself, and nobody else did", lone->rank);
+    }
+}
+
+/* All ended by SIGTERM, which the launcher sent to all but one: that one got it from outside, and first. */
+static void stopped_alone(struct fr_case *c)
+{
+    const struct fr_rank *alone = NULL;
+    uint32_t outlived = 0;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        outlived += r->outlived;
+        alone = !r->outlived && r->has_exit && r->exitcode == -15 ? r : alone;
+    }
+    int32_t f = alone == NULL || outlived < 1 || outlived + 1 != c->ranks.n ? -1 : fr_case_class(c, "silent-exit");
+    struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_EXIT);
+    if (k != NULL && k->obs.n == 0) {
+        fr_cand_obs(c, k, (uint32_t)(alone->exit - c->obs.v));
+        fr_cand_rank(c, k, alone->rank);
+        k->score = 22;
+        k->silent = true;
+        k->fatal = true;
+        fr_cand_for(c, k, "rank %d was ended by SIGTERM, and its launcher sent that to all others only", alone->rank);
     }
 }
 
@@ -361,6 +408,7 @@ void fr_case_exits(struct fr_case *c)
         c->failed |= fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0;
     }
     mark_late_kills(c);
+    mark_outlived(c);
     for (uint32_t i = 0; i < c->ranks.n; i++) {
         struct fr_rank *r = &c->ranks.v[i];
         if (!r->has_exit || r->stopped || r->cause != NULL) {
@@ -384,4 +432,5 @@ void fr_case_exits(struct fr_case *c)
     }
     weigh_aborts(c);
     lone_exit(c);
+    stopped_alone(c);
 }

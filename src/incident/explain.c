@@ -133,7 +133,8 @@ static void set_evidence(struct fr_case *c, const struct fr_cand *k, struct fr_r
     bool earlier = complaint != NULL && own != NULL && complaint->src == own->src && complaint->e->line < own->e->line;
     bool waits = strcmp(f->category, "collective") == 0 || strcmp(f->category, "network") == 0 || strcmp(f->category, "scheduler") == 0;
     bool vague = waits && earlier && (f->weight <= 30 || k->ground == FR_GROUND_SYMPTOM); /* the first sign says as much as it does */
-    if (complaint != NULL && ((k->silent && (k->ground == FR_GROUND_EXIT || k->ground == FR_GROUND_ACCUSED)) || vague)) {
+    bool noticed = complaint != NULL && own != NULL && complaint->src == own->src && own->e->line < complaint->e->line; /* before any victim */
+    if (complaint != NULL && ((k->silent && !noticed && (k->ground == FR_GROUND_EXIT || k->ground == FR_GROUND_ACCUSED)) || vague)) {
         push_quote(in, quote(c, r, complaint));
     }
     bool finding_first = k->finding != NULL && (k->obs.n == 0 || (c->obs.v[k->obs.v[0]].src == k->finding_src &&

@@ -11,17 +11,32 @@ static bool is_agents_word(const struct fr_event *e)
     return e->fact == FR_FACT_EXIT && fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("agent"));
 }
 
+static bool is_root_row(const struct fr_event *e)
+{
+    return e->fact == FR_FACT_EXIT && fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("table-root"));
+}
+
+/* An agent whose lines bear no pid (PyTorch 1.x) is known by its report, which each writes once, at its end. */
+static bool is_only_agent(const struct fr_source_evidence *s)
+{
+    uint32_t reports = 0;
+    for (uint32_t i = 0; i < s->events.n; i++) {
+        reports += is_root_row(&s->events.v[i]);
+    }
+    return reports == 1;
+}
+
 /* torchrun restarts without a word at its usual log level: the next thing it says is that another child failed. Events are in the order
  * of their lines. */
 static bool restarts_after(const struct fr_source_evidence *s, uint32_t k)
 {
     const struct fr_event *e = &s->events.v[k];
-    if (!is_agents_word(e) || e->who.pid < 0) {
+    if (!is_agents_word(e) || (e->who.pid < 0 && !is_only_agent(s))) {
         return false;
     }
     for (uint32_t i = k + 1; i < s->events.n; i++) {
         const struct fr_event *next = &s->events.v[i];
-        if (next->fact == FR_FACT_ATTEMPT) {
+        if (next->fact == FR_FACT_ATTEMPT || is_root_row(next)) {
             return false;
         }
         if (is_agents_word(next) && next->who.pid == e->who.pid && next->line > e->line &&

@@ -204,6 +204,27 @@ static bool unnamed_victims(const struct fr_case *c)
     return false;
 }
 
+/* Python does not compile the source, which is every rank's. */
+static bool is_syntax_error(const struct fr_case *c, const struct fr_cand *k)
+{
+    const struct fr_trace *t = k->ground == FR_GROUND_TRACE && k->obs.n != 0 ? c->obs.v[k->obs.v[0]].e->trace : NULL;
+    return t != NULL && (fr_sv_ends(t->exception, FR_SV("SyntaxError")) || fr_sv_ends(t->exception, FR_SV("IndentationError")) ||
+                         fr_sv_ends(t->exception, FR_SV("TabError")));
+}
+
+/* The ranks seen are 0 to n - 1, and a world of another size is not known. */
+static bool is_whole(const struct fr_case *c)
+{
+    return c->ranks.n > 1 && c->ranks.v[c->ranks.n - 1].rank + 1 == (int32_t)c->ranks.n && c->world <= (int32_t)c->ranks.n;
+}
+
+/* A process does not end so because another one did. */
+static bool is_crash(const struct fr_failure *f)
+{
+    static const char *const ids[] = {"segfault", "torchrun-sigsegv", "sigbus-exit-minus-7", "illegal-instruction-cpu", NULL};
+    return lists(ids, f->id);
+}
+
 static void set_scope(struct fr_case *c, struct fr_cand *k)
 {
     const struct fr_failure *f = fr_cand_class(c, k);
@@ -211,12 +232,12 @@ static void set_scope(struct fr_case *c, struct fr_cand *k)
     uint32_t able = world - stopped(c);
     bool told = k->ground == FR_GROUND_SIGNAL || k->ground == FR_GROUND_TRACE;
     /* the same crash in each; an abort is what watchdogs end their processes with */
-    bool crashed = k->ground == FR_GROUND_EXIT && c->world > 0 && strcmp(f->id, "torchrun-sigabrt") != 0 && strcmp(f->id, "native-abort") != 0;
+    bool crashed = k->ground == FR_GROUND_EXIT && is_whole(c) && strcmp(f->id, "torchrun-sigabrt") != 0 && strcmp(f->id, "native-abort") != 0;
     bool everywhere = (told || crashed) && k->ranks.n > 1 && k->ranks.n >= able;
     /* as many unnamed sightings as ranks, or as many unnamed deaths: a GPU assertion prints once per thread */
     bool counted = told && k->ranks.n == 0 && world > 1 && (k->n_unknown == world || unnamed_deaths(c, k) >= world);
     bool one_host_all = everywhere && c->nodes.n <= 1;
-    bool alike = f->scope == FR_SCOPE_ALL_RANKS && !unnamed_victims(c);
+    bool alike = (f->scope == FR_SCOPE_ALL_RANKS || is_syntax_error(c, k)) && !unnamed_victims(c);
     bool one_said = told && k->fatal && k->ranks.n == 1 && k->n_unknown == 0; /* its own traceback, not the launcher's word */
     bool one_host = k->ground == FR_GROUND_SYMPTOM && k->node.n != 0 && strcmp(f->id, "torchrun-sigterm-cascade") == 0;
     bool one_missing = (k->ground == FR_GROUND_SILENCE || k->ground == FR_GROUND_ACCUSED) && k->ranks.n == 1;
@@ -226,13 +247,13 @@ static void set_scope(struct fr_case *c, struct fr_cand *k)
         k->scope = world > 1 ? FR_SCOPE_ALL_RANKS : FR_SCOPE_UNKNOWN;
     } else if (everywhere || counted) {
         k->scope = FR_SCOPE_ALL_RANKS;
-    } else if (alike && k->ranks.n != 1) {
+    } else if (alike && (k->ranks.n != 1 || is_syntax_error(c, k))) {
         k->scope = FR_SCOPE_ALL_RANKS;
     } else if (alike && c->ranks.n <= 1 && c->world != 1 && !named_by_launcher(c, k)) {
         k->scope = FR_SCOPE_ALL_RANKS; /* one rank's log of what hits all alike */
     } else if (f->scope == FR_SCOPE_ALL_RANKS && told && others_cut_off(c, k)) {
         k->scope = FR_SCOPE_ALL_RANKS;
-    } else if ((k->ground == FR_GROUND_EXIT || k->ground == FR_GROUND_SYMPTOM) && k->ranks.n > 1) {
+    } else if (((k->ground == FR_GROUND_EXIT && !is_crash(f)) || k->ground == FR_GROUND_SYMPTOM) && k->ranks.n > 1) {
         k->scope = FR_SCOPE_UNKNOWN; /* several died the same way: the numbers do not order them */
     } else if (told && k->ranks.n == 1 && others_cut_off(c, k)) {
         k->scope = FR_SCOPE_UNKNOWN; /* theirs may have been the same, and before it */
@@ -347,6 +368,51 @@ static void unheard_exits(struct fr_case *c, struct fr_cand *best)
     }
 }
 
+/* torchrun's agent names the process that it saw first, in a line and in the last row of its table. */
+static bool is_first_seen(const struct fr_obs *exit)
+{
+    fr_sv reason = fr_event_text(exit->e, FR_KEY_REASON);
+    return fr_sv_eq(reason, FR_SV("agent")) || fr_sv_eq(reason, FR_SV("table-root"));
+}
+
+/* Somebody complained of a peer, whoever it was. */
+static bool has_complaints(const struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        if (o->attempt == c->attempt && (o->meaning == FR_MEANS_SYMPTOM || o->e->fact == FR_FACT_PEER_LOST || o->e->fact == FR_FACT_TIMEOUT)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All ranks ended by themselves the way an exception does, the launcher saw another one than the winner first, and of all others the
+ * log has lost every word. Who waits for a peer's GPU is stopped and does not end so: then they failed alike. */
+static void lost_words(struct fr_case *c, struct fr_cand *best)
+{
+    const char *category = fr_cand_class(c, best)->category;
+    bool gpu = strcmp(category, "cuda") == 0 || strcmp(category, "memory") == 0, rooted = false;
+    bool told = best->ground == FR_GROUND_SIGNAL || best->ground == FR_GROUND_TRACE;
+    if (best->scope != FR_SCOPE_RANK || !best->fatal || !told || !gpu || !is_whole(c) || has_complaints(c)) {
+        return;
+    }
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        bool other = r->rank != best->ranks.v[0];
+        if (!r->has_exit || r->stopped || r->exitcode != 1 || (other && r->cause != NULL)) {
+            return;
+        }
+        rooted |= other && is_first_seen(r->exit);
+    }
+    if (rooted) {
+        fr_cand_for(c, best, "all %u ranks ended by themselves, rank %d was not the first one seen, and of the others the log has no word",
+                    c->ranks.n, best->ranks.v[0]);
+        best->scope = FR_SCOPE_ALL_RANKS;
+        best->ranks.n = 0;
+    }
+}
+
 int32_t fr_case_judge(struct fr_case *c)
 {
     for (uint32_t i = 0; i < c->cands.n; i++) {
@@ -362,6 +428,7 @@ int32_t fr_case_judge(struct fr_case *c)
     if (best >= 0) {
         unordered_rivals(c, &c->cands.v[best]);
         unheard_exits(c, &c->cands.v[best]);
+        lost_words(c, &c->cands.v[best]);
     }
     return best;
 }

@@ -18,6 +18,18 @@ struct tally {
     int32_t first; /* obs index of the first complaint, -1 none */
 };
 
+/* Waits of the start-up have classes of their own, which say more than "a rank stalled". */
+static int32_t startup_class(const struct fr_case *c, int32_t failure)
+{
+    static const char *const prefixes[] = {"nccl-uid-store", "c10d-store", "c10d-clients", "store-based-barrier", "monitored-barrier", NULL};
+    for (const char *const *p = prefixes; failure >= 0 && *p != NULL; p++) {
+        if (strncmp(c->lib->failures[failure].id, *p, strlen(*p)) == 0) {
+            return failure;
+        }
+    }
+    return -1;
+}
+
 static void count_complaints(const struct fr_case *c, struct tally *t)
 {
     t->first = -1;
@@ -27,7 +39,8 @@ static void count_complaints(const struct fr_case *c, struct tally *t)
         if (o->attempt != c->attempt || o->recovered || quiet) {
             continue;
         }
-        bool timeout = o->e->fact == FR_FACT_TIMEOUT, closed = o->e->fact == FR_FACT_PEER_LOST;
+        bool waited = o->meaning == FR_MEANS_SYMPTOM && startup_class(c, o->failure) >= 0;
+        bool timeout = o->e->fact == FR_FACT_TIMEOUT || waited, closed = o->e->fact == FR_FACT_PEER_LOST;
         t->timeouts += timeout ? o->e->count : 0;
         t->closed += closed ? o->e->count : 0;
         if (t->first < 0 && (timeout || closed || o->meaning == FR_MEANS_SYMPTOM)) {
@@ -52,18 +65,6 @@ static void count_ranks(const struct fr_case *c, struct tally *t)
     }
 }
 
-/* Waits of the start-up have classes of their own, which say more than "a rank stalled". */
-static int32_t startup_class(const struct fr_case *c, int32_t failure)
-{
-    static const char *const prefixes[] = {"nccl-uid-store", "c10d-store", "c10d-clients", "store-based-barrier", "monitored-barrier", NULL};
-    for (const char *const *p = prefixes; failure >= 0 && *p != NULL; p++) {
-        if (strncmp(c->lib->failures[failure].id, *p, strlen(*p)) == 0) {
-            return failure;
-        }
-    }
-    return -1;
-}
-
 /* The one that does not complain said why it died: then it is not silent, and the others' complaints speak for it. */
 static bool has_spoken(struct fr_case *c, const struct tally *t)
 {
@@ -78,13 +79,54 @@ static bool has_spoken(struct fr_case *c, const struct tally *t)
     return false;
 }
 
+/* Peers were gone, but those that do not complain lived when the launcher saw the first end: they were not it. */
+static bool all_outlived(const struct tally *t)
+{
+    bool all = t->timeouts == 0;
+    for (uint32_t i = 0; i < t->suspects && i < 8; i++) {
+        all &= t->suspect[i]->outlived;
+    }
+    return all;
+}
+
+/* Each rank has a file of its own, but not this one: its log is missing, which is not silence. */
+static bool is_missing(const struct fr_case *c, const struct fr_rank *r)
+{
+    uint32_t own = 0;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        own += c->ranks.v[i].src >= 0;
+    }
+    return r->src < 0 && r->life == NULL && own >= 2 && own + 1 >= c->ranks.n;
+}
+
+/* Where it stood. A traceback that lost its head or its exception does not tell. */
+static const struct fr_trace *place_of(const struct fr_rank *r)
+{
+    return r->trace != NULL && !r->trace->truncated && r->trace->frames_hash != 0 ? r->trace : NULL;
+}
+
+/* Those that complained did not all wait at one place: any of them may be the one that the rest waited for. */
+static bool places_differ(const struct fr_case *c)
+{
+    const struct fr_trace *one = NULL;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_trace *t = place_of(&c->ranks.v[i]);
+        if (t != NULL && one != NULL && t->frames_hash != one->frames_hash) {
+            return true;
+        }
+        one = t != NULL ? t : one;
+    }
+    return false;
+}
+
 static void accuse_silent(struct fr_case *c, const struct tally *t)
 {
-    if (has_spoken(c, t)) {
+    int32_t f = startup_class(c, c->obs.v[t->first].failure);
+    bool unheard = f < 0 && t->suspects == 1 && is_missing(c, t->suspect[0]);
+    if (has_spoken(c, t) || all_outlived(t) || (unheard && places_differ(c))) {
         return;
     }
     bool stalled = t->timeouts != 0;
-    int32_t f = startup_class(c, c->obs.v[t->first].failure);
     bool finished = t->suspects == 1 && t->suspect[0]->done; /* it had fewer batches than those that wait */
     f = f >= 0 ? f : fr_case_class(c, !stalled ? "silent-exit" : finished ? "uneven-inputs-hang" : "rank-stalled");
     struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SILENCE);
@@ -113,7 +155,7 @@ static const struct fr_rank *odd_place(const struct fr_case *c, const struct fr_
         uint32_t same = 0, all = 0;
         for (uint32_t k = 0; k < c->ranks.n && all < 64; k++) {
             const struct fr_rank *s = &c->ranks.v[k];
-            if (s != r && s->trace != NULL && r->trace != NULL) {
+            if (s != r && place_of(s) != NULL && place_of(r) != NULL) {
                 all++;
                 same += s->trace->frames_hash == r->trace->frames_hash;
             }
@@ -270,7 +312,8 @@ void fr_case_silence(struct fr_case *c)
         return;
     }
     count_ranks(c, &t);
-    bool most = c->ranks.n >= 2 && t.victims >= 2 && t.suspects * 4 <= c->ranks.n + 2;
+    bool whole = c->ranks.n >= 2 && c->ranks.v[c->ranks.n - 1].rank + 1 == (int32_t)c->ranks.n; /* else there are ranks of which nothing is seen */
+    bool most = whole && t.victims >= 2 && t.suspects * 4 <= c->ranks.n + 2;
     busy_elsewhere(c, &t, most && t.suspects == 1 ? t.suspect[0]->rank : -1);
     if (t.suspects != 0 && t.suspects <= 8 && most) {
         accuse_silent(c, &t);

@@ -63,6 +63,18 @@ T_TEST(what_cannot_be_told)
     LOGS_CASES(rows);
 }
 
+T_TEST(a_warning_that_every_host_without_a_name_server_prints)
+{
+    static const struct logs_case rows[] = {
+        {.name = "and a traceback that was cut",
+         .files = {{"console.log", "[W309 10:00:00.076094946 ProcessGroupGloo.cpp:527] Warning: Unable to resolve hostname to a (local) address. Using the loopback address as fallback. "
+                    "Manually set the network interface to bind to with GLOO_SOCKET_IFNAME. (function operator())\n"
+                    "[rank3]: Traceback (most recent call last):\n[rank3]:   File \"/home/ivo/fit/fit.py\", line 75, in build\n"}},
+         .want = {"!gloo-connect-failed*", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 T_TEST(what_abstaining_says)
 {
     struct logs l;

@@ -80,6 +80,45 @@ T_TEST(partial_logs_accuse_nobody)
     LOGS_CASES(rows);
 }
 
+#define LATE(p, func) TRACE(p, "loop.py", "140", func, "RuntimeError: [./gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 9000ms for recv operation to complete")
+
+T_TEST(silence_of_a_log_that_is_not_there)
+{
+    static const struct logs_case rows[] = {
+        {.name = "its log is missing, and the others did not all wait at one place",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") LATE("[rank0]: ", "reduce_grads")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") LATE("[rank1]: ", "reduce_grads")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn11") LATE("[rank3]: ", "end_of_epoch")}},
+         .want = {"!* rank 2", "*"}},
+        {.name = "its log is missing, and the others waited at one place",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") LATE("[rank0]: ", "reduce_grads")},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") LATE("[rank1]: ", "reduce_grads")},
+                   {"rank3.log", I_AM("3", "4", "903", "gn11") LATE("[rank3]: ", "reduce_grads")}},
+         .want = {"rank-stalled rank 2"}},
+        {.name = "a traceback that lost its head does not tell the place",
+         .files = {{"console.log", "[rank2]:     batch = reduce_grads(sample)\n[rank2]:   File \"/home/ivo/fit/loop.py\", line 9, in inner\n[rank2]:     x()\n"
+                    "[rank2]: RuntimeError: [./gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 9000ms for recv operation to complete\n"
+                    LATE("[rank0]: ", "reduce_grads") LATE("[rank1]: ", "reduce_grads")}},
+         .want = {"!* rank 2", "*"}},
+        {.name = "of the ranks between those that speak nothing is seen",
+         .files = {{"console.log", "[rank2]:[E309 10:14:30.118859045 ProcessGroupNCCL.cpp:1746] [PG ID 0 PG GUID 0(default_pg) Rank 2] Received a dump signal "
+                    "due to a collective timeout from  rank 6 and we will try our best to dump the debug info.\n"
+                    TIMED_OUT("7", "10:14:30", "412") TIMED_OUT("3", "10:14:30", "412")}},
+         .want = {"!* rank *", "*"}},
+        {.name = "its launcher told it to stop: it lived when another one's end had been seen, of which no word is left",
+         .files = {{"console.log", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") I_AM("2", "4", "902", "gn11") I_AM("3", "4", "903", "gn11")
+                    CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727") CLOSED_BY_PEER("[rank2]: ", "[10.2.0.5]:14728") STOP("900") STOP("902") STOP("903")
+                    FAILED("1", "1", "901")}},
+         .want = {"!* rank 3", "*"}},
+        {.name = "three wait at the start for one that is still busy",
+         .files = {{"rank0.log", TRACE("", "fit.py", "66", "setup", "RuntimeError: Socket Timeout")}, {"rank1.log", TRACE("", "fit.py", "66", "setup", "RuntimeError: Socket Timeout")},
+                   {"rank2.log", TRACE("", "fit.py", "66", "setup", "RuntimeError: Socket Timeout")},
+                   {"rank3.log", "2026-03-09 10:00:32,626 INFO [fit] building tokenizer cache\n"}},
+         .want = {"c10d-store-wait-timeout rank 3"}},
+    };
+    LOGS_CASES(rows);
+}
+
 T_TEST(a_silent_initiator_is_said_to_be_silent)
 {
     struct logs l;

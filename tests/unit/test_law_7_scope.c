@@ -54,6 +54,47 @@ T_TEST(the_same_error_everywhere)
     LOGS_CASES(rows);
 }
 
+#define OWN_END(i, r, pid) ROW(i, "10:05:01", "gn11", r, r, "1", pid, "")
+#define STOPPED(i, r, pid) ROW(i, "10:05:02", "gn11", r, r, "-15", pid, " (SIGTERM)")
+#define TWO_LINES(func) "Traceback (most recent call last):\n  File \"/home/ivo/fit/fit.py\", line 24, in " func "\n"
+
+T_TEST(told_by_the_launcher)
+{
+    static const struct logs_case rows[] = {
+        {.name = "the same crash of all in the table, where nobody says how many there are",
+         .files = {{"console.log", TABLE_HEAD ROW("1", "10:05:01", "gn11", "1", "1", "-11", "901", " (SIGSEGV)")
+                    TABLE_ROOT ROW("0", "10:05:01", "gn11", "0", "0", "-11", "900", " (SIGSEGV)") TABLE_END}},
+         .want = {"torchrun-sigsegv all-ranks"}},
+        {.name = "the same crash of two, and a third one is not in the table",
+         .files = {{"console.log", TABLE_HEAD ROW("1", "10:05:01", "gn11", "2", "2", "-11", "902", " (SIGSEGV)")
+                    TABLE_ROOT ROW("0", "10:05:01", "gn11", "0", "0", "-11", "900", " (SIGSEGV)") TABLE_END}},
+         .want = {"torchrun-sigsegv ranks 0,2"}},
+        {.name = "Python does not compile the source, which is every rank's",
+         .files = {{"console.log", I_AM("0", "4", "900", "gn11") "[rank2]: Traceback (most recent call last):\n[rank2]:   File \"/home/ivo/fit/fit.py\", line 3, in <module>\n"
+                    "[rank2]:     import towers\n[rank2]:   File \"/home/ivo/fit/towers.py\", line 19\n[rank2]:     width = （4)\n[rank2]:             ^\n"
+                    "[rank2]: SyntaxError: invalid character '（' (U+FF08)\n"
+                    "Traceback (most recent call last):\n  File \"/home/ivo/fit/fit.py\", line 3, in <module>\n    import towers\n"
+                    "  File \"/home/ivo/fit/towers.py\", line 19\n    width = （4)\n            ^\nSyntaxError: invalid character '（' (U+FF08)\n"}},
+         .want = {"* all-ranks"}},
+        {.name = "two ranks ended by themselves, and it was printed twice; the rest was stopped",
+         .files = {{"console.log", ARGUMENT("") ARGUMENT("") STOP("900") STOP("901") FAILED("1", "2", "902") TABLE_HEAD OWN_END("1", "3", "903") STOPPED("2", "0", "900")
+                    STOPPED("3", "1", "901") TABLE_ROOT OWN_END("0", "2", "902") TABLE_END}},
+         .want = {"* ranks 2,3", "* all-ranks"}},
+        {.name = "tracebacks of three processes, printed line by line",
+         .files = {{"console.log", TWO_LINES("go") TWO_LINES("go") TWO_LINES("go") "    go(device)\nTypeError: bad device\n    go(device)\nTypeError: bad device\n"
+                    "    go(device)\nTypeError: bad device\n" FAILED("1", "0", "900") TABLE_HEAD OWN_END("1", "1", "901") OWN_END("2", "2", "902")
+                    TABLE_ROOT OWN_END("0", "0", "900") TABLE_END}},
+         .want = {"python-exception all-ranks"}},
+        {.name = "all ended by themselves, and the log has lost all but one's words, which was not the first one seen",
+         .files = {{"console.log", OOM("[rank1]: ") FAILED("1", "2", "902") TABLE_HEAD OWN_END("1", "0", "900") OWN_END("2", "1", "901") TABLE_ROOT OWN_END("0", "2", "902") TABLE_END}},
+         .want = {"cuda-oom all-ranks"}},
+        {.name = "the one whose words are left was the first one seen",
+         .files = {{"console.log", OOM("[rank1]: ") FAILED("1", "1", "901") TABLE_HEAD OWN_END("1", "0", "900") OWN_END("2", "2", "902") TABLE_ROOT OWN_END("0", "1", "901") TABLE_END}},
+         .want = {"cuda-oom rank 1"}},
+    };
+    LOGS_CASES(rows);
+}
+
 T_TEST(not_everywhere)
 {
     static const struct logs_case rows[] = {

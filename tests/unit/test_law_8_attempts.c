@@ -126,6 +126,63 @@ T_TEST(torchrun_restarts_without_a_word)
     LOGS_CASES(rows);
 }
 
+#define OLD_FAILED(local, pid) \
+    "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: " local " (pid: " pid ") of binary: /usr/bin/python3\n"
+
+T_TEST(an_agent_whose_lines_bear_no_pid)
+{
+    static const struct logs_case rows[] = {
+        {.name = "one report at the end: what failed before was the first attempt",
+         .files = {{"console.log", STEPS KEY_ERROR("[default2]:") CLOSED_BY_PEER("[default0]:", "[10.2.0.5]:14727") OLD_FAILED("0", "900") STEPS INDEX_ERROR("[default0]:")
+                    CLOSED_BY_PEER("[default2]:", "[10.2.0.5]:14728") OLD_FAILED("0", "930")
+                    TABLE_HEAD ROW("1", "10:05:01", "gn11", "1", "1", "1", "931", "") ROW("2", "10:05:01", "gn11", "2", "2", "1", "932", "")
+                    TABLE_ROOT ROW("0", "10:05:01", "gn11", "0", "0", "1", "930", "") TABLE_END}},
+         .want = {"python-exception rank 2"}},
+    };
+    struct logs l;
+    LOGS_CASES(rows);
+    logs_begin(&l); /* two agents write two reports: two nodes of one attempt */
+    logs_add(&l, "console.log", STEPS KEY_ERROR("[default1]:") OLD_FAILED("1", "901") OLD_FAILED("0", "500")
+             TABLE_HEAD TABLE_ROOT ROW("0", "10:05:01", "gn11", "1", "1", "1", "901", "") TABLE_END
+             TABLE_HEAD TABLE_ROOT ROW("0", "10:05:01", "gn12", "2", "0", "1", "500", "") TABLE_END);
+    T_EQ_INT(logs_run(&l), 0);
+    T_OK(l.report != NULL && l.report->incidents.n == 1);
+    logs_end(&l);
+}
+
+#define THREAD_END(p) p "Exception in thread cache-refresh:\n" TRACE(p, "cache.py", "75", "refresh", "TimeoutError: cache index refresh took more than 500 ms")
+
+T_TEST(a_thread_is_not_the_process)
+{
+    static const struct logs_case rows[] = {
+        {.name = "the others train on, which they cannot without this rank",
+         .files = {{"console.log", "[default0]:" STEP("1", "2.91") THREAD_END("[default1]:") "[default0]:" STEP("2", "2.74") "[default0]:" STEP("3", "2.69") "[default0]:" STEP("4", "2.60")
+                    "[default0]:" STEP("5", "2.55")},
+                   {"attempt_0/1/stderr.log", THREAD_END("")}},
+         .want = {"healthy"}},
+        {.name = "the main thread's exception does end it",
+         .files = {{"console.log", "[default0]:" I_AM("0", "2", "900", "gn11") "[default1]:" I_AM("1", "2", "901", "gn11") "[default0]:" STEP("1", "2.91") KEY_ERROR("[default1]:") "[default0]:" STEP("2", "2.74") "[default0]:" STEP("3", "2.69") "[default0]:" STEP("4", "2.60")}},
+         .want = {"python-exception*"}},
+    };
+    LOGS_CASES(rows);
+}
+
+#define BIND(level, text) "[" level "309 10:00:00.404414967 socket.cpp:525] [c10d] The server socket has failed to " text "\n"
+
+T_TEST(a_port_that_is_taken_and_a_group_that_forms)
+{
+    static const struct logs_case rows[] = {
+        {.name = "the second launcher of a host joins as a client",
+         .files = {{"node1.log", BIND("W", "bind to [::]:31189 (errno: 98 - Address already in use).") BIND("E", "listen on any local network address.")
+                    "2026-03-09 10:00:01,219 INFO [torch.distributed.distributed_c10d] Rank 5: Completed store-based barrier for key:store_based_barrier_key:1 with 6 nodes.\n"}},
+         .want = {"!c10d-address-in-use*", "*"}},
+        {.name = "nothing comes after it",
+         .files = {{"node1.log", BIND("W", "bind to [::]:31189 (errno: 98 - Address already in use).") BIND("E", "listen on any local network address.")}},
+         .want = {"c10d-address-in-use*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

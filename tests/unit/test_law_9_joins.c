@@ -112,6 +112,57 @@ T_TEST(launchers_by_their_own_file)
     LOGS_CASES(rows);
 }
 
+#define TOLD_ROW(i, r, code, exception)                                                                  \
+    "[" i "]:\n  time      : 2026-03-09_10:05:01\n  host      : gn11\n  rank      : " r " (local_rank: " r ")\n" \
+    "  exitcode  : " code " (pid: 90" r ")\n  error_file: /tmp/torchelastic_u1/attempt_0/" r "/error.json\n"     \
+    "  traceback : Traceback (most recent call last):\n    File \"/home/ivo/fit/fit.py\", line 9, in main\n      go()\n  " exception "\n  \n"
+#define LOST "RuntimeError: [./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:28591"
+#define TRUNCATED "OSError: image file is truncated (12 bytes not processed)"
+#define WORKER(n, text) "fit_worker_" n "  | " text
+
+T_TEST(whose_lines_these_are)
+{
+    static const struct logs_case rows[] = {
+        {.name = "the traceback in a row of the table is that of the row's rank, and so is the same one above it",
+         .files = {{"console.log", TRACE("", "fit.py", "9", "main", TRUNCATED) CLOSED_BY_PEER("", "[127.0.0.1]:28591") CLOSED_BY_PEER("", "[127.0.0.1]:28592") TABLE_HEAD
+                    TOLD_ROW("0", "0", "1", LOST) TOLD_ROW("1", "1", "1", LOST) TABLE_ROOT TOLD_ROW("2", "2", "1", TRUNCATED) TABLE_END}},
+         .want = {"image-truncated rank 2"}},
+        {.name = "a container that trains as one rank, each of the ranks in one",
+         .files = {{"up.log", WORKER("1", "2026-03-09 10:01:00 | INFO | rank=0 | step 10 loss 2.91\n") WORKER("2", "2026-03-09 10:01:00 | INFO | rank=1 | step 10 loss 2.92\n")
+                    WORKER("3", "2026-03-09 10:01:00 | INFO | rank=2 | step 10 loss 2.93\n")
+                    KEY_ERROR("fit_worker_2  | ") CLOSED_BY_PEER("fit_worker_1  | ", "[10.2.0.5]:14727") CLOSED_BY_PEER("fit_worker_3  | ", "[10.2.0.5]:14728")}},
+         .want = {"python-exception rank 1"}},
+        {.name = "hosts of which only the first rank speaks hold more than that one",
+         .files = {{"all.log", "node1: 2026-03-09 10:01:00 | INFO | rank=0 | step 10 loss 2.91\nnode2: 2026-03-09 10:01:00 | INFO | rank=8 | step 10 loss 2.92\n" KEY_ERROR("node2: ")}},
+         .want = {"!* rank *", "*"}},
+        {.name = "the first process of mpirun to end had lost a peer itself; another one says nothing",
+         .files = {{"console.log", "[1,0]<stdout>:" I_AM("0", "4", "900", "gn11") "[1,1]<stdout>:" I_AM("1", "4", "901", "gn11") "[1,2]<stdout>:" I_AM("2", "4", "902", "gn11")
+                    "[1,3]<stdout>:" I_AM("3", "4", "903", "gn11") CLOSED_BY_PEER("[1,1]<stderr>:", "[10.2.0.5]:14727") CLOSED_BY_PEER("[1,3]<stderr>:", "[10.2.0.5]:14728")
+                    CLOSED_BY_PEER("[1,0]<stderr>:", "[10.2.0.5]:14729")
+                    "mpirun detected that one or more processes exited with non-zero status, thus causing\nthe job to be terminated. The first process to do so was:\n\n"
+                    "  Process name: [[23946,1],3]\n  Exit code:    1\n"}},
+         .want = {"silent-exit rank 2"}},
+        {.name = "all ended by SIGTERM, which the launcher sent to all but one",
+         .files = {{"console.log", I_AM("0", "3", "900", "gn11") I_AM("1", "3", "901", "gn11") I_AM("2", "3", "902", "gn11") STEPS CLOSED_BY_PEER("[rank1]: ", "[10.2.0.5]:14727")
+                    STOP("900") STOP("901") FAILED("-15", "2", "902") TABLE_HEAD ROW("1", "10:05:01", "gn11", "0", "0", "-15", "900", " (SIGTERM)")
+                    ROW("2", "10:05:01", "gn11", "1", "1", "-15", "901", " (SIGTERM)") TABLE_ROOT ROW("0", "10:05:01", "gn11", "2", "2", "-15", "902", " (SIGTERM)") TABLE_END}},
+         .want = {"silent-exit rank 2"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(an_end_that_was_seen_before_any_victim_comes_first)
+{
+    struct logs l;
+    logs_begin(&l);
+    logs_add(&l, "up.log", WORKER("1", "[Rank 0] epoch 0 step 1/20 loss=0.68\n") WORKER("2", "[Rank 1] epoch 0 step 1/20 loss=0.69\n") WORKER("3", "[Rank 2] epoch 0 step 1/20 loss=0.67\n")
+             "fit_worker_2 exited with code 137\n" CLOSED_BY_PEER("fit_worker_1  | [rank0]: ", "[10.2.0.5]:14727") CLOSED_BY_PEER("fit_worker_3  | [rank2]: ", "[10.2.0.5]:14728"));
+    T_EQ_STR(logs_answer(&l), "process-killed-sigkill rank 1");
+    const struct fr_incident *in = logs_incident(&l, 0);
+    T_OK(in != NULL && in->evidence.n > 0 && in->evidence.v[0].line == 4);
+    logs_end(&l);
+}
+
 int main(void)
 {
     return t_run();
