@@ -55,6 +55,17 @@ static bool has_report(const struct fr_case *c)
     return false;
 }
 
+/* Something of it is in the logs, if only its end: else nobody knows what it said. */
+static bool was_seen(const struct fr_case *c, int32_t rank, const struct fr_rank *r)
+{
+    bool seen = r != NULL && (r->life != NULL || r->src >= 0 || r->has_exit);
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        seen |= o->e->fact == FR_FACT_EXIT && o->attempt == c->attempt && fr_event_num(o->e, FR_KEY_LOCAL_RANK, -1) == rank;
+    }
+    return seen;
+}
+
 /* "errors while waiting for rank 0": weak; counts only when nobody accuses another one and the accused did not complain itself. */
 static void accuse_peer(struct fr_case *c)
 {
@@ -73,7 +84,8 @@ static void accuse_peer(struct fr_case *c)
         accused = (int32_t)peer;
     }
     struct fr_rank *r = accused >= 0 ? fr_case_rank(c, accused) : NULL;
-    if (r == NULL || r->symptom != NULL || r->cause != NULL || c->obs.v[at].failure < 0) {
+    bool complained = r != NULL && (r->symptom != NULL || r->cause != NULL);
+    if (accused < 0 || complained || !was_seen(c, accused, r) || c->obs.v[at].failure < 0) {
         return;
     }
     struct fr_cand *k = fr_case_cand(c, c->obs.v[at].failure, FR_GROUND_ACCUSED);

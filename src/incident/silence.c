@@ -160,6 +160,9 @@ static const struct fr_rank *odd_place(const struct fr_case *c, const struct fr_
                 same += s->trace->frames_hash == r->trace->frames_hash;
             }
         }
+        if (place_of(r) == NULL) {
+            return NULL; /* who knows where that one was */
+        }
         if (all >= 2 && same == 0) {
             odd = r;
             differ++;
@@ -187,6 +190,31 @@ static void accuse_odd(struct fr_case *c, const struct tally *t)
     k->score = 28;
     fr_cand_for(c, k, "rank %d waited in %.*s (line %d) while the others were in %.*s (line %d)", odd->rank,
                 FR_SV_ARG(odd->trace->func), odd->trace->line, FR_SV_ARG(usual->trace->func), usual->trace->line);
+}
+
+/* Peers were gone. All ranks but one say so, or lived on; of that one no more is known than that it ended by itself. */
+static void accuse_unheard(struct fr_case *c, const struct tally *t)
+{
+    const struct fr_rank *unheard = NULL;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        bool ended = r->has_exit && !r->stopped && r->exitcode != 0 && r->symptom == NULL && !r->outlived;
+        if ((!ended && r->symptom == NULL && !r->outlived) || (ended && unheard != NULL)) {
+            return;
+        }
+        unheard = ended ? r : unheard;
+    }
+    int32_t f = unheard == NULL || t->timeouts != 0 || places_differ(c) ? -1 : fr_case_class(c, "silent-exit");
+    struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SILENCE);
+    if (k == NULL || k->ranks.n != 0) {
+        return;
+    }
+    k->ground = FR_GROUND_SILENCE;
+    k->silent = true;
+    k->score = 20;
+    fr_cand_obs(c, k, (uint32_t)t->first);
+    fr_cand_rank(c, k, unheard->rank);
+    fr_cand_for(c, k, "all others lost a peer, and of rank %d no more is known than that it ended by itself", unheard->rank);
 }
 
 /* A wait that ran out while the log's last word of the program was "preparing data" or "saving": somebody was busy, not dead. */
@@ -318,7 +346,10 @@ void fr_case_silence(struct fr_case *c)
     if (t.suspects != 0 && t.suspects <= 8 && most) {
         accuse_silent(c, &t);
     }
-    if (t.suspects == 0 && t.victims >= 3 && t.confessed == 0) {
+    if (t.suspects == 0 && t.victims >= 3 && t.confessed == 0 && whole) {
         accuse_odd(c, &t);
+    }
+    if (t.confessed == 0 && whole) {
+        accuse_unheard(c, &t);
     }
 }

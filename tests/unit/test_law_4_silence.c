@@ -109,7 +109,18 @@ T_TEST(silence_of_a_log_that_is_not_there)
          .files = {{"console.log", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") I_AM("2", "4", "902", "gn11") I_AM("3", "4", "903", "gn11")
                     CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727") CLOSED_BY_PEER("[rank2]: ", "[10.2.0.5]:14728") STOP("900") STOP("902") STOP("903")
                     FAILED("1", "1", "901")}},
-         .want = {"!* rank 3", "*"}},
+         .want = {"silent-exit rank 1"}},
+        {.name = "one stands elsewhere, and where the one stood that only ended is not known",
+         .files = {{"rank0.log", I_AM("0", "5", "900", "gn11") CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")},
+                   {"rank1.log", I_AM("1", "5", "901", "gn11") TRACE("[rank1]: ", "fit.py", "42", "build", "RuntimeError: [./gloo/transport/tcp/pair.cc:547] Connection closed by peer [10.2.0.5]:14728")},
+                   {"rank2.log", I_AM("2", "5", "902", "gn11") CLOSED_BY_PEER("[rank2]: ", "[10.2.0.5]:14729")},
+                   {"rank3.log", I_AM("3", "5", "903", "gn11") CLOSED_BY_PEER("[rank3]: ", "[10.2.0.5]:14730")},
+                   {"srun.log", "srun: error: gn11: task 4: Exited with exit code 1\nsrun: error: gn11: tasks 0-3: Exited with exit code 1\n"}},
+         .want = {"!* rank 1", "*"}},
+        {.name = "one stands elsewhere, and of another one nothing is seen at all",
+         .files = {{"console.log", LATE("[rank0]: ", "reduce_grads") LATE("[rank1]: ", "reduce_grads") LATE("[rank2]: ", "reduce_grads") LATE("[rank3]: ", "end_of_epoch")
+                    LATE("[rank5]: ", "reduce_grads")}},
+         .want = {"!* rank *", "*"}},
         {.name = "three wait at the start for one that is still busy",
          .files = {{"rank0.log", TRACE("", "fit.py", "66", "setup", "RuntimeError: Socket Timeout")}, {"rank1.log", TRACE("", "fit.py", "66", "setup", "RuntimeError: Socket Timeout")},
                    {"rank2.log", TRACE("", "fit.py", "66", "setup", "RuntimeError: Socket Timeout")},

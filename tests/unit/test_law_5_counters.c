@@ -202,6 +202,9 @@ T_TEST(a_barrier_that_names_the_missing_rank)
                     "E20260309 10:05:01.994673  900 ProcessGroupGloo.cpp:2803] [Rank 0]: Rank 3 failed to pass monitoredBarrier in 5000 ms\n"
                     TRACE("", "fit.py", "67", "wait", "RuntimeError: [Rank 0]: Ranks 3 failed to pass monitoredBarrier in 5000 ms") REACHED("2")}},
          .want = {"monitored-barrier-missing-rank rank 3"}},
+        {.name = "one rank's log: rank 0 knows whom it missed, and what it said is not here",
+         .files = {{"rank2.log", I_AM("2", "4", "902", "gn11") REACHED("2")}},
+         .want = {"!* rank 0", "*"}},
     };
     LOGS_CASES(rows);
 }
