@@ -8,6 +8,7 @@
 #define FR_MATCH_GATE_H
 
 #include "base/load.h"
+#include "match/dull.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,6 +39,7 @@ struct fr_gate_run {
     const uint8_t *p;
     size_t n;       /* of the chunk, below 4 GiB */
     size_t at;      /* where to go on; n when done */
+    size_t upto;    /* from there on nothing need be looked at yet */
     uint32_t lines; /* newlines before at */
     uint32_t from;  /* where the batch began */
     uint32_t lines_at[FR_GATE_BLOCKS + 2]; /* newlines before each block of it, */
@@ -53,6 +55,7 @@ struct fr_gate_engine {
     const char *name;
     fr_gate_fn fn;
     bool (*works)(void); /* on this CPU */
+    fr_dull_fn dull;     /* NULL: none that is faster */
 };
 extern const struct fr_gate_engine
     fr_gate_engines[]; /* by enum fr_scan_engine - 1; best one last */

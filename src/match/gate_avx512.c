@@ -28,7 +28,7 @@ void fr_gate_avx512(const struct fr_gate *g, struct fr_gate_run *run)
     uint32_t at = (uint32_t)run->at, lines = run->lines, *to = run->cands;
     const size_t n = run->n;
     run->from = at;
-    for (uint32_t k = 0; k < FR_GATE_BLOCKS && n - at >= FR_GATE_BLOCK + FR_GATE_BEHIND;
+    for (uint32_t k = 0; k < FR_GATE_BLOCKS && at < run->upto && n - at >= FR_GATE_BLOCK + FR_GATE_BEHIND;
          k++, at += FR_GATE_BLOCK) {
         const __m512i v = _mm512_loadu_si512(p + at);
         const __m512i next = _mm512_loadu_si512(p + at + FR_GATE_STRIDE);
@@ -52,7 +52,7 @@ void fr_gate_avx512(const struct fr_gate *g, struct fr_gate_run *run)
     run->n_cands = (uint32_t)(to - run->cands);
     run->at = at;
     run->lines = lines;
-    if (n - at < FR_GATE_BLOCK + FR_GATE_BEHIND) {
+    if (at < run->upto && n - at < FR_GATE_BLOCK + FR_GATE_BEHIND) {
         fr_gate_tail(g, run);
     }
 }

@@ -40,7 +40,8 @@ void fr_gate_portable(const struct fr_gate *g, struct fr_gate_run *run)
 {
     uint32_t at = (uint32_t)run->at, lines = run->lines, n_cands = 0;
     run->from = at;
-    for (uint32_t k = 0; k < FR_GATE_BLOCKS && run->n - at >= FR_GATE_BLOCK + FR_GATE_BEHIND;
+    for (uint32_t k = 0; k < FR_GATE_BLOCKS && at < run->upto &&
+                         run->n - at >= FR_GATE_BLOCK + FR_GATE_BEHIND;
          k++) {
         const uint8_t *const p = run->p + at;
         for (uint32_t i = 0; i < FR_GATE_BLOCK; i += FR_GATE_STRIDE) {
@@ -57,7 +58,7 @@ void fr_gate_portable(const struct fr_gate *g, struct fr_gate_run *run)
     run->n_cands = n_cands;
     run->at = at;
     run->lines = lines;
-    if (run->n - at < FR_GATE_BLOCK + FR_GATE_BEHIND) {
+    if (at < run->upto && run->n - at < FR_GATE_BLOCK + FR_GATE_BEHIND) {
         fr_gate_tail(g, run);
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scan: walks the gate's candidates in order and puts together what was found on each line.
+/* scan: passes over lines that are known to bring nothing, or to the caller, walks the candidates of
+ * the gate on the others in order and puts together what was found on each line.
  * A candidate is checked against the whole literal before its line is even cut, so common false
  * alarms cost a hash. */
 #include "match/scanner.h"
@@ -8,9 +9,7 @@
 
 #include <hs/hs_runtime.h>
 
-#define CHUNK_MAX      (1u << 30)
-#define WINDOW         (64u << 10) /* a longer line is searched by regexes in windows */
-#define WINDOW_OVERLAP (4u << 10)  /* that overlap by more than any bounded regex spans */
+#define CHUNK_MAX (1u << 30)
 
 int fr_scanner_new(const struct fr_rules *rules, enum fr_scan_engine engine,
                    struct fr_scanner **ret, struct fr_err *err)
@@ -36,6 +35,7 @@ int fr_scanner_new(const struct fr_rules *rules, enum fr_scan_engine engine,
         best--; /* an engine this CPU lacks falls back to the next one */
     }
     s->engine = &fr_gate_engines[best - 1];
+    s->dull = s->engine->dull != NULL ? fr_calloc(1, sizeof *s->dull) : NULL; /* or without */
     *ret = s;
     return 0;
 }
@@ -56,6 +56,7 @@ void fr_scanner_free(struct fr_scanner **ps)
     fr_free(s->pending);
     fr_free(s->captures);
     fr_free(s->digits);
+    fr_dull_free(&s->dull);
     fr_free(s);
     *ps = NULL;
 }
@@ -86,96 +87,12 @@ struct scan {
     bool open;        /* and whether it is being put together in hit */
     size_t next;      /* start of the first line not delivered yet */
     uint64_t next_no; /* and its number; only kept up with FR_SCAN_EVERY */
+    bool at_line;     /* the gate has come to the end of its stretch, which is a line's */
+    size_t stretch;   /* how far it goes where nothing is skipped */
+    size_t doubtful;  /* the stretch's first line, while nothing is found on it; SIZE_MAX: none */
+    struct fr_dull_stop stop; /* what is known of that line */
     struct fr_hit hit;
 };
-
-static int on_match(unsigned id, unsigned long long from, unsigned long long to, unsigned flags,
-                    void *ctx)
-{
-    struct fr_scanner *s = ctx;
-    (void)from;
-    (void)to;
-    (void)flags;
-    s->matched[id] = s->epoch;
-    return 0;
-}
-
-static int open_group(struct fr_scanner *s, uint16_t group)
-{
-    const int rc = fr_rules_database(s->rules, group, &s->groups[group].database, NULL);
-    if (rc < 0) {
-        return rc;
-    }
-    return hs_alloc_scratch(s->groups[group].database, &s->scratch) == HS_SUCCESS ? 0 : -FR_NOMEM;
-}
-
-/* Marks in s->matched those signals of the group whose regex matches the line. */
-static int ask_group(struct fr_scanner *s, uint16_t group, fr_sv line)
-{
-    struct fr_group_state *g = &s->groups[group];
-    if (g->epoch == s->epoch) {
-        return 0;
-    }
-    if (g->database == NULL) {
-        const int rc = open_group(s, group);
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    g->epoch = s->epoch;
-    for (;;) {
-        const fr_sv window = fr_sv_head(line, WINDOW);
-        const hs_error_t e =
-            hs_scan(g->database, window.p, (unsigned)window.n, 0, s->scratch, on_match, s);
-        if (e != HS_SUCCESS) {
-            return e == HS_NOMEM ? -FR_NOMEM : -FR_STATE;
-        }
-        if (window.n == line.n) {
-            return 0;
-        }
-        line = fr_sv_skip(line, WINDOW - WINDOW_OVERLAP);
-    }
-}
-
-static bool vetoed(const struct fr_signal *signal, fr_sv line)
-{
-    for (const char *const *v = signal->none_of; v != NULL && *v != NULL; v++) {
-        if (fr_sv_has(line, fr_sv_z(*v))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* From the signals whose literal was seen to those that really fire, ascending. */
-static int confirm(struct fr_scanner *s, struct fr_hit *hit)
-{
-    const struct fr_signal *signals = s->rules->library->signals;
-    for (uint32_t i = 1; i < s->n_pending; i++) { /* few: insertion sort */
-        const uint16_t v = s->pending[i];
-        uint32_t k = i;
-        for (; k > 0 && s->pending[k - 1] > v; k--) {
-            s->pending[k] = s->pending[k - 1];
-        }
-        s->pending[k] = v;
-    }
-    for (uint32_t i = 0; i < s->n_pending && hit->n_signals < FR_HIT_SIGNALS; i++) {
-        const uint16_t id = s->pending[i];
-        if (signals[id].regex != NULL) {
-            const int rc = ask_group(s, s->rules->group_of[id], hit->line);
-            if (rc < 0) {
-                return rc;
-            }
-            if (s->matched[id] != s->epoch) {
-                continue;
-            }
-        }
-        if (!vetoed(&signals[id], hit->line)) {
-            hit->signals[hit->n_signals++] = id;
-        }
-    }
-    return 0;
-}
 
 /* Hands the line in c->hit over and moves on; the callback's answer is the new mode. */
 static int deliver(struct scan *c)
@@ -197,7 +114,7 @@ static int close_line(struct scan *c)
     c->open = false;
     c->hit.asked = c->s->n_pending > 0;
     if (c->hit.asked) {
-        const int rc = confirm(c->s, &c->hit);
+        const int rc = fr_scan_confirm(c->s, &c->hit);
         if (rc < 0) {
             return rc;
         }
@@ -243,6 +160,7 @@ static void open_line(struct scan *c)
     c->hit.metrics = 0;
     c->hit.traces = 0;
     c->hit.asked = false;
+    c->doubtful = c->begin == c->doubtful ? SIZE_MAX : c->doubtful;
     c->s->n_pending = 0;
     c->s->epoch++;
 }
@@ -265,6 +183,14 @@ static int deliver_plain(struct scan *c, size_t upto)
     return 0;
 }
 
+/* Lines before the one that begins at `next` are done with. */
+static void go_to(struct scan *c, size_t next, uint64_t lineno)
+{
+    c->next = next;
+    c->next_no = lineno;
+    c->end = next > 0 ? next - 1 : 0;
+}
+
 /* Looks at the line of a key, and leaves it and those behind it to the caller as far as they are
  * known there: they are looked at as one. */
 static int pass_known(struct scan *c, uint32_t key)
@@ -276,13 +202,14 @@ static int pass_known(struct scan *c, uint32_t key)
         return rc;
     }
     look_around(c, key);
+    if (c->begin == c->doubtful) {
+        return 0; /* it was asked about */
+    }
     const fr_sv rest = {c->p + c->begin, c->n - c->begin};
     const size_t n = s->known(s->known_ctx, rest, c->end - c->begin, c->offset + c->begin,
                               c->lineno, &lines);
     if (n > 0) {
-        c->next = c->begin + n;
-        c->next_no = c->lineno + lines;
-        c->end = c->next - 1;
+        go_to(c, c->begin + n, c->lineno + lines);
     }
     return 0;
 }
@@ -449,6 +376,125 @@ static void skip(struct scan *c)
     }
 }
 
+/* ---- whole lines ---- */
+
+/* Where the first line that ends at or behind `at` ends. */
+static size_t line_end(const struct scan *c, size_t at)
+{
+    const char *nl = at < c->n ? memchr(c->p + at, '\n', c->n - at) : NULL;
+    return nl != NULL ? (size_t)(nl - c->p) : c->n;
+}
+
+/* The number of the line that begins at `begin`, as far as the gate has come. */
+static uint64_t number_of(const struct scan *c, size_t begin)
+{
+    uint64_t lineno = c->first_line + c->s->run.lines;
+    for (size_t i = c->s->run.at; i < begin; i++) {
+        lineno += c->p[i] == '\n';
+    }
+    return lineno;
+}
+
+/* Skips lines from the one at `begin` on that are dull, or known to the caller. Returns where it
+ * stops. */
+static size_t skip_lines(struct scan *c, size_t begin, uint64_t *lineno)
+{
+    const struct fr_scanner *s = c->s;
+    for (size_t before = SIZE_MAX; before != begin;) {
+        uint64_t lines = 0;
+        begin += s->engine->dull(s->dull, (const uint8_t *)c->p + begin, c->n - begin, &lines,
+                                 &c->stop);
+        *lineno += lines;
+        before = begin;
+        if (s->known == NULL || begin == c->n) {
+            break;
+        }
+        if (c->stop.n == SIZE_MAX) {
+            c->stop.n = line_end(c, begin) - begin;
+        }
+        begin += s->known(s->known_ctx, (fr_sv){c->p + begin, c->n - begin}, c->stop.n,
+                          c->offset + begin, *lineno, &lines);
+        *lineno += begin > before ? lines : 0;
+    }
+    return begin;
+}
+
+/* At the start of a line: goes past those that need no gate, and says how far it is needed. Where
+ * most lines need it, they are not looked at one by one. */
+static int pass_lines(struct scan *c)
+{
+    struct fr_gate_run *const run = &c->s->run;
+    const size_t from = c->next > run->upto ? c->next : run->upto;
+    uint64_t lineno = c->next >= run->upto && c->next > 0 ? c->next_no : number_of(c, from);
+    if (c->doubtful != SIZE_MAX && c->stop.tag != 0) {
+        fr_dull_note(c->s->dull, c->s->rules, (fr_sv){c->p + c->doubtful, c->stop.n}, c->stop.tag);
+    }
+    c->doubtful = SIZE_MAX;
+    const int rc = close_line(c);
+    if (rc < 0 || c->mode == FR_SCAN_EVERY) {
+        return rc;
+    }
+    const size_t begin = skip_lines(c, from, &lineno);
+    c->stretch = begin > from ? 0 : c->stretch < FR_GATE_BATCH ? 2 * c->stretch + FR_GATE_BLOCK
+                                                               : FR_GATE_BATCH;
+    go_to(c, begin, lineno);
+    run->upto = line_end(c, begin + c->stretch) + 1;
+    run->upto = run->upto < c->n ? run->upto : c->n;
+    c->doubtful = begin;
+    c->at_line = false;
+    if (begin > 0) {
+        skip(c);
+    }
+    return 0;
+}
+
+/* How far the gate goes next: to the end of a line, unless all of them are wanted. */
+static int plan(struct scan *c)
+{
+    struct fr_gate_run *const run = &c->s->run;
+    if (c->at_line && c->s->dull != NULL && c->mode == FR_SCAN_HITS) {
+        const int rc = pass_lines(c);
+        if (rc < 0 || c->mode == FR_SCAN_HITS) {
+            return rc;
+        }
+    }
+    c->at_line = false;
+    if (c->s->dull == NULL || c->mode == FR_SCAN_EVERY) {
+        run->upto = run->n;
+        c->doubtful = SIZE_MAX;
+        return 0;
+    }
+    if (run->upto == run->n && c->doubtful == SIZE_MAX) {
+        run->upto = line_end(c, run->at) + 1;
+        run->upto = run->upto < c->n ? run->upto : c->n;
+    }
+    return 0;
+}
+
+/* Behind a batch: candidates of the next stretch are left to it. */
+static void cut_off(struct fr_gate_run *run)
+{
+    while (run->upto < run->n && run->n_cands > 0 &&
+           run->cands[run->n_cands - 1] + 1 >= run->upto) {
+        run->n_cands--;
+    }
+}
+
+/* Where the gate goes on: behind the lines that were taken; at the end of its stretch, at the
+ * newline there. */
+static void go_on(struct scan *c)
+{
+    struct fr_gate_run *const run = &c->s->run;
+    c->at_line = c->at_line || run->at >= run->upto || c->next >= run->upto;
+    if (c->next > run->at) {
+        skip(c);
+    } else if (c->at_line && run->upto < run->n) {
+        const uint32_t at = (uint32_t)(run->upto - 1) / FR_GATE_STRIDE * FR_GATE_STRIDE;
+        run->lines = fr_gate_lines(run, at);
+        run->at = at;
+    }
+}
+
 int fr_scan(struct fr_scanner *s, fr_sv chunk, uint64_t offset, uint64_t first_line, int mode,
             fr_hit_fn fn, void *ctx, uint64_t *ret_newlines)
 {
@@ -460,7 +506,9 @@ int fr_scan(struct fr_scanner *s, fr_sv chunk, uint64_t offset, uint64_t first_l
                      .fn = fn,
                      .ctx = ctx,
                      .mode = mode,
-                     .next_no = first_line};
+                     .next_no = first_line,
+                     .at_line = true,
+                     .doubtful = SIZE_MAX};
     struct fr_gate_run *run = &s->run;
     int rc = 0;
     if (chunk.n > CHUNK_MAX) {
@@ -468,14 +516,17 @@ int fr_scan(struct fr_scanner *s, fr_sv chunk, uint64_t offset, uint64_t first_l
     }
     run->p = (const uint8_t *)chunk.p;
     run->n = chunk.n;
-    run->at = 0;
+    run->at = run->upto = 0;
     run->lines = 0;
     while (rc == 0 && run->at < run->n) {
-        s->engine->fn(s->rules->gate, run);
-        rc = try_places(&c, sieve(s));
-        if (c.next > run->at) {
-            skip(&c);
+        rc = plan(&c);
+        if (rc < 0) {
+            break;
         }
+        s->engine->fn(s->rules->gate, run);
+        cut_off(run);
+        rc = try_places(&c, sieve(s));
+        go_on(&c);
     }
     rc = rc < 0 ? rc : close_line(&c);
     rc = rc < 0 ? rc : deliver_plain(&c, c.n);

@@ -4,6 +4,7 @@
 #ifndef FR_MATCH_SCANNER_H
 #define FR_MATCH_SCANNER_H
 
+#include "match/dull.h"
 #include "match/rules.h"
 
 struct hs_scratch;
@@ -30,6 +31,7 @@ struct fr_scanner {
     struct hs_scratch *scratch;
     struct fr_captures **captures; /* by signal; compiled at first use */
     struct fr_digits *digits;      /* at first use */
+    struct fr_dull *dull;          /* NULL: lines are not looked at before they are gated */
     fr_known_fn known;
     void *known_ctx;
     struct fr_gate_run run;
@@ -40,6 +42,8 @@ struct fr_scanner {
     } found[FR_FOUND_MAX];
 };
 
+/* From the signals whose literal was seen on hit->line to those that fire, ascending. confirm.c */
+int fr_scan_confirm(struct fr_scanner *s, struct fr_hit *hit);
 void fr_captures_free(struct fr_scanner *s);
 
 #endif

@@ -157,7 +157,7 @@ static struct all run_gate(fr_gate_fn fn, const struct fr_gate *g, const uint8_t
     static struct fr_gate_run run;
     struct all a = {malloc((n / 4 + 2) * sizeof(struct cand)), 0, 0};
     run.p = p;
-    run.n = n;
+    run.n = run.upto = n;
     run.at = 0;
     run.lines = 0;
     while (run.at < n) {
