@@ -184,15 +184,30 @@ static bool learn(struct fr_dull *d, struct fr_dull_slot *slot, const struct fr_
     return true;
 }
 
+/* What would be lost with it. */
+static unsigned worth(const struct fr_dull_slot *slot)
+{
+    return slot->tag == 0 ? 0 : slot->n == 0 ? 1u + slot->seen : 1000u + slot->in_use;
+}
+
+/* The slot of a tag that has none may become free for it: one that is worth less is idle, or seen
+ * less often. */
+static void ask_for_seat(struct fr_dull_slot *second, uint32_t tag)
+{
+    struct fr_dull_slot *first = second - 1;
+    struct fr_dull_slot *slot = worth(first) <= worth(second) ? first : second;
+    slot->seen -= slot->seen > 0 && !slot->in_use;
+    if (slot->seen == 0 && !slot->in_use) {
+        *slot = (struct fr_dull_slot){.tag = tag, .seen = 1};
+    }
+    slot->in_use = false;
+}
+
 void fr_dull_note(struct fr_dull *d, const struct fr_rules *rules, fr_sv line, uint32_t tag)
 {
     struct fr_dull_slot *slot = fr_dull_slot_of(d, tag);
-    if (slot->tag != tag) { /* the slot is another one's, who has to have been idle for a while */
-        slot->seen -= slot->seen > 0 && !slot->in_use;
-        if (!slot->in_use && slot->seen == 0) {
-            *slot = (struct fr_dull_slot){.tag = tag, .seen = 1};
-        }
-        slot->in_use = false;
+    if (slot->tag != tag) {
+        ask_for_seat(slot, tag);
         return;
     }
     if (slot->fails == FAILS_MAX || ++slot->seen < ENOUGH) {

@@ -41,9 +41,11 @@ struct fr_dull {
     uint8_t like[FR_DULL_SHAPES][FR_DULL_BYTES];
 };
 
+/* A tag has two seats: the slot that has it, else the second one. */
 static inline struct fr_dull_slot *fr_dull_slot_of(struct fr_dull *d, uint32_t tag)
 {
-    return &d->slots[tag >> (32 - FR_DULL_SHAPES_BITS)];
+    struct fr_dull_slot *two = &d->slots[tag >> (33 - FR_DULL_SHAPES_BITS) << 1];
+    return two + (two->tag != tag);
 }
 
 /* The line that is not dull, as far as it was looked at. */

@@ -54,6 +54,13 @@ static inline uint32_t tag_of(const uint8_t *p, size_t n)
     return (uint32_t)(h >> 32) | 1;
 }
 
+/* No shape has other bytes: bars that are redrawn, whose tags would push others out. */
+static inline bool is_ascii(const uint8_t *p, size_t n)
+{
+    const __m256i all = _mm256_or_si256(load(p), load(p + n - 32));
+    return _mm256_movemask_epi8(all) == 0;
+}
+
 /* Which of the 32 bytes at p may stand there in a shape. */
 static inline __m256i right(const uint8_t *p, const uint8_t *like)
 {
@@ -90,7 +97,7 @@ size_t fr_dull_avx2(struct fr_dull *d, const uint8_t *p, size_t n, uint64_t *ret
         struct fr_dull_slot *slot = fr_dull_slot_of(d, tag);
         if (slot->tag != tag || slot->n != size ||
             !fits(p + at, size, d->like[slot - d->slots])) {
-            *ret_stop = (struct fr_dull_stop){size, tag};
+            *ret_stop = (struct fr_dull_stop){size, is_ascii(p + at, size) ? tag : 0};
             break;
         }
         slot->in_use = true;

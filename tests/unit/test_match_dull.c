@@ -122,6 +122,28 @@ T_TEST(a_shape_grows_where_it_still_has_no_place)
     fr_scanner_free(&s);
 }
 
+/* Two kinds of lines whose tags meet are both learnt, and a third one does not push out what is in
+ * use. */
+T_TEST(tags_that_meet_do_not_push_each_other_out)
+{
+    struct fr_scanner *s = scanner_new(FR_ENGINE_AUTO);
+    static const uint32_t tags[] = {0x11000001, 0x11000003, 0x11000005};
+    for (int i = 0; s->dull != NULL && i < OFTEN * 2; i++) {
+        fr_dull_note(s->dull, rules, FR_SV(FORTY " 1"), tags[0]);
+        fr_dull_note(s->dull, rules, FR_SV(FORTY " 12"), tags[1]);
+        for (unsigned k = 0; k < 2; k++) {
+            struct fr_dull_slot *slot = fr_dull_slot_of(s->dull, tags[k]);
+            T_OK(slot->tag == tags[k]);
+            slot->in_use = slot->n != 0;
+        }
+        if (i > OFTEN) {
+            fr_dull_note(s->dull, rules, FR_SV(FORTY " 123"), tags[2]);
+        }
+    }
+    T_OK(s->dull == NULL || check_shapes(s->dull) == 2);
+    fr_scanner_free(&s);
+}
+
 /* The digits of a literal are free, so it would have place if its line were learnt. */
 T_TEST(no_literal_is_learnt_with_other_digits)
 {
