@@ -143,6 +143,19 @@ void fr_peel_prefixes(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     }
 }
 
+/* "/opt/env/fit.py:63: UserWarning: text", as Python's warnings module prints it. */
+static bool is_python_warning(fr_sv text)
+{
+    fr_sv head = fr_sv_head(text, 300);
+    size_t at = fr_sv_find(head, FR_SV("Warning: "));
+    size_t begin = at == FR_NPOS ? 0 : at;
+    while (begin > 0 && ((head.p[begin - 1] | 0x20) >= 'a' && (head.p[begin - 1] | 0x20) <= 'z')) {
+        begin--;
+    }
+    return at != FR_NPOS && begin < at && begin > 4 && fr_sv_ends(fr_sv_head(head, begin), FR_SV(": ")) &&
+           fr_sv_has(fr_sv_head(head, begin), FR_SV(".py:"));
+}
+
 void fr_peel(const struct fr_peel_ctx *ctx, fr_sv segment, struct fr_record *ret)
 {
     segment = right_trimmed(segment);
@@ -152,6 +165,9 @@ void fr_peel(const struct fr_peel_ctx *ctx, fr_sv segment, struct fr_record *ret
     fr_peel_prefixes(ctx, ret);
     ret->text = right_trimmed(ret->text);
     take_repeated(ret);
+    if (ret->level == FR_LEVEL_NONE && is_python_warning(ret->text)) {
+        ret->level = FR_LEVEL_WARN;
+    }
     ret->is_kernel = ret->is_kernel || fr_sv_starts(ret->text, FR_SV("NVRM: "));
     ret->has_traceback_margin = ret->text.n > 0 && fr_is_space(ret->text.p[0]);
 }

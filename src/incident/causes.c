@@ -342,18 +342,24 @@ static bool is_own_trouble(const struct fr_case *c, const struct fr_obs *o)
     return o->rank >= 0 && (strcmp(id, "nccl-watchdog-heartbeat") == 0 || strcmp(id, "gil-induced-hang") == 0);
 }
 
-/* A launcher was told to stop before anything had failed under it, and elsewhere there are only victims: its node went first. */
+/* A launcher was told to stop before anything had failed under it, and elsewhere there are only victims: its node went first. Where
+ * nothing at all had failed and the scheduler says that it cancelled the job, that is who told it. */
 static void stopped_from_outside(struct fr_case *c)
 {
-    const struct fr_obs *told = NULL;
+    const struct fr_obs *told = NULL, *order = NULL;
+    bool died = false;
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
+        order = order == NULL && o->attempt == c->attempt && o->e->fact == FR_FACT_SCHEDULER && o->failure >= 0 ? o : order;
+        died |= o->attempt == c->attempt && o->e->fact == FR_FACT_EXIT && fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0;
         if (o->attempt == c->attempt && o->e->fact == FR_FACT_STOP_RECEIVED && o->e->level >= FR_LEVEL_WARN && told == NULL &&
             (c->src_exits[o->src] == 0 || c->src_exits[o->src] > o->e->line)) {
             told = o;
         }
     }
-    int32_t f = told == NULL ? -1 : fr_case_class(c, "torchrun-sigterm-cascade");
+    bool ordered = told != NULL && order != NULL && !died;
+    int32_t f = told == NULL ? -1 : ordered ? order->failure : fr_case_class(c, "torchrun-sigterm-cascade");
+    told = ordered ? order : told;
     struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SYMPTOM);
     if (k != NULL && k->ground == FR_GROUND_SYMPTOM) {
         fr_cand_obs(c, k, (uint32_t)(told - c->obs.v));

@@ -105,7 +105,7 @@ static const struct fr_obs *precursor(const struct fr_case *c, const struct fr_c
         const struct fr_obs *o = &c->obs.v[i];
         bool trained = c->set->sources.v[own->src]->metric_tail[0] > o->e->line;
         bool quiet = o->e->level != FR_LEVEL_NONE && o->e->level < FR_LEVEL_WARN;
-        bool aside = o->meaning == FR_MEANS_NOTHING || o->meaning == FR_MEANS_TEARDOWN;
+        bool aside = o->meaning == FR_MEANS_NOTHING || o->meaning == FR_MEANS_TEARDOWN || o->recovered;
         bool said = o->failure == k->failure && aside && !quiet && o->attempt == c->attempt && o->src == own->src;
         if (said && !trained && o->e->line < own->e->line && (o->rank < 0 || own->rank < 0 || o->rank == own->rank)) {
             return o;

@@ -75,6 +75,18 @@ T_TEST(a_warning_that_every_host_without_a_name_server_prints)
     LOGS_CASES(rows);
 }
 
+T_TEST(python_s_warnings_are_warnings)
+{
+    static const struct logs_case rows[] = {
+        {.name = "an extension that is not used because it does not load",
+         .files = {{"console.log", "/opt/env/lib/python3.11/site-packages/torch_geometric/typing.py:63: UserWarning: An issue occurred while importing 'torch-scatter'. Disabling its "
+                    "usage. Stacktrace: /opt/env/lib/python3.11/site-packages/torch_scatter/_version_cpu.so: undefined symbol: _ZN5torch3jit17parseSchemaOrNameERKSs\n"
+                    STEPS STEP("5", "2.5") STEP("6", "2.4") STEP("7", "2.3")}},
+         .want = {"healthy"}},
+    };
+    LOGS_CASES(rows);
+}
+
 T_TEST(what_abstaining_says)
 {
     struct logs l;

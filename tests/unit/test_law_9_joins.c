@@ -151,6 +151,22 @@ T_TEST(whose_lines_these_are)
     LOGS_CASES(rows);
 }
 
+T_TEST(a_step_that_is_cancelled_while_all_is_well)
+{
+#define ABORTED "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n"
+#define TOLD "W0309 10:05:10.341000 771 torch/distributed/elastic/agent/server/api.py:704] Received 15 death signal, shutting down workers\n" STOP("900") STOP("901")
+#define CANCELLED "slurmstepd-gn11: error: *** STEP 88.0 ON gn11 CANCELLED AT 2026-03-09T10:05:10 ***\n"
+    static const struct logs_case rows[] = {
+        {.name = "srun tells of it first, the launcher and the scheduler after it",
+         .files = {{"slurm-88.out", STEPS ABORTED TOLD CANCELLED}},
+         .want = {"slurm-cancelled-signal launcher"}},
+        {.name = "a task had failed before",
+         .files = {{"slurm-88.out", STEPS "srun: error: gn12: task 3: Exited with exit code 1\n" ABORTED TOLD CANCELLED}},
+         .want = {"!slurm-cancelled-signal*", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 T_TEST(an_end_that_was_seen_before_any_victim_comes_first)
 {
     struct logs l;
