@@ -12,6 +12,7 @@
 #ifndef FR_INCIDENT_CASE_H
 #define FR_INCIDENT_CASE_H
 
+#include "base/buf.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "failure/library.h"
@@ -109,6 +110,9 @@ struct fr_case {
 
 void fr_case_identify(struct fr_case *c);
 void fr_case_names(struct fr_case *c); /* names.c: src_rank of files whose names are a series */
+bool fr_case_family(fr_sv name, struct fr_buf *key, int32_t *ret_number); /* names.c: "worker_#.log" and 7 of "worker_7.log" */
+bool fr_case_one_each(fr_sv key);      /* names.c: a name of this family may well be a process's */
+void fr_case_hosts(struct fr_case *c); /* hosts.c: host_rank and host_is_rank */
 void fr_case_timeline(struct fr_case *c);
 void fr_case_classify(struct fr_case *c);
 void fr_case_ranks(struct fr_case *c);
@@ -125,6 +129,7 @@ int32_t fr_case_judge(struct fr_case *c);
 /* identity.c */
 int32_t fr_case_rank_of(const struct fr_case *c, const struct fr_who *who, uint32_t src);
 int32_t fr_case_node_of(struct fr_case *c, fr_sv name);         /* index, interned; -1 for empty */
+fr_sv fr_case_short_host(fr_sv name);                           /* "gpu-07" of "gpu-07.cluster.local" */
 int32_t fr_case_pid_rank(const struct fr_case *c, int32_t node, int64_t pid);
 /* exits.c: mpirun and horovodrun say which process was the first to end, which is no complaint of its own */
 bool fr_case_told_first(const struct fr_obs *exit);

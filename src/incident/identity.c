@@ -32,7 +32,7 @@ static int32_t joined(const struct fr_map *m, const char *key)
 }
 
 /* "gpu-07.cluster.local", "slurmstepd-gpu-07" and "gpu-07" are one host. An address stays whole. */
-static fr_sv short_host(fr_sv name)
+fr_sv fr_case_short_host(fr_sv name)
 {
     (void)fr_sv_take(&name, FR_SV("slurmstepd-"));
     size_t dot = fr_sv_chr(name, '.');
@@ -42,7 +42,7 @@ static fr_sv short_host(fr_sv name)
 
 int32_t fr_case_node_of(struct fr_case *c, fr_sv name)
 {
-    fr_sv host = short_host(fr_sv_trim(name));
+    fr_sv host = fr_case_short_host(fr_sv_trim(name));
     if (host.n == 0) {
         return -1;
     }
@@ -324,37 +324,6 @@ static bool task_is_global(const struct fr_case *c)
     return equal >= 2 || (equal == 1 && c->world > 1) || (c->task_rank.n == 0 && tasks_share_a_host(c));
 }
 
-static void join_host(struct fr_case *c, const struct fr_who *who)
-{
-    fr_sv host = short_host(fr_sv_trim(who->node));
-    bool fresh = false;
-    uint32_t *slot = host.n != 0 && who->rank >= 0 ? fr_map_slot(&c->host_rank, host, &fresh) : NULL;
-    if (slot != NULL) {
-        *slot = fresh || *slot == (uint32_t)who->rank ? (uint32_t)who->rank : CONFLICT;
-    }
-}
-
-/* Containers and pods of one process each: as many hosts as ranks, 0 to n - 1, and each host speaks as one of them only. (Where a host
- * holds several, the first ones of two hosts are not 0 and 1.) */
-static bool learn_hosts(struct fr_case *c)
-{
-    for (uint32_t i = 0; i < c->set->sources.n; i++) {
-        const struct fr_source_evidence *s = c->set->sources.v[i];
-        for (uint32_t k = 0; k < s->speakers.n; k++) {
-            join_host(c, &s->speakers.v[k].who);
-        }
-    }
-    uint32_t n = c->host_rank.n;
-    uint8_t *seen = n >= 2 && (c->world < 0 || (uint32_t)c->world == n) ? FR_NEW_N(&c->arena, uint8_t, n) : NULL;
-    for (uint32_t i = 0; seen != NULL && i < n; i++) {
-        uint32_t rank = fr_map_value(&c->host_rank, i);
-        if (rank >= n || seen[rank]++ != 0) {
-            return false;
-        }
-    }
-    return seen != NULL;
-}
-
 int32_t fr_case_rank_of(const struct fr_case *c, const struct fr_who *who, uint32_t src)
 {
     const struct fr_source_evidence *s = c->set->sources.v[src];
@@ -362,7 +331,7 @@ int32_t fr_case_rank_of(const struct fr_case *c, const struct fr_who *who, uint3
         return who->rank;
     }
     uint32_t said = 0;
-    fr_sv host = short_host(fr_sv_trim(who->node));
+    fr_sv host = fr_case_short_host(fr_sv_trim(who->node));
     int32_t node = host.n != 0 && fr_map_get(&c->node_index, host, &said) ? (int32_t)said : c->src_node[src];
     int32_t r = fr_case_pid_rank(c, node, who->pid);
     if (r >= 0) {
@@ -425,7 +394,7 @@ void fr_case_identify(struct fr_case *c)
     }
     c->local_is_rank = local_is_global(c);
     c->task_is_rank = task_is_global(c);
-    c->host_is_rank = learn_hosts(c);
+    fr_case_hosts(c);
     for (uint32_t i = 0; i < c->obs.n; i++) {
         c->obs.v[i].rank = fr_case_rank_of(c, &c->obs.v[i].e->who, c->obs.v[i].src);
     }

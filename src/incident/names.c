@@ -6,7 +6,7 @@
 #include "base/buf.h"
 
 /* "logs/worker_07.log.gz" -> "logs/worker_#.log.gz" and 7: the last number of the file's own name. */
-static bool family_of(fr_sv name, struct fr_buf *key, int32_t *ret_number)
+bool fr_case_family(fr_sv name, struct fr_buf *key, int32_t *ret_number)
 {
     size_t slash = 0, end = name.n;
     for (size_t i = 0; i < name.n; i++) {
@@ -52,7 +52,7 @@ static bool names_processes(fr_sv key)
 }
 
 /* A name whose number may well be a process's: not a host's, not an attempt's, and no suffix of a rotated log. */
-static bool names_one_each(fr_sv key)
+bool fr_case_one_each(fr_sv key)
 {
     static const char *const others[] = {"node", "host", "attempt", "restart", "run", "part", "chunk", "shard", "epoch", "step", "job",
                                          "gpu-node", "agent_", "seed", "exp", "fold", "trial", "try", "test", "day", NULL};
@@ -135,7 +135,7 @@ static bool numbers_are_ranks(const struct fr_case *c, const struct family *g, f
 {
     bool whole = (uint32_t)g->top + 1 == g->members;
     bool series = whole && g->members >= 4 && names_processes(key);
-    bool one_each = whole && g->members >= 3 && (g->waiting >= 2 || together(g)) && names_one_each(key);
+    bool one_each = whole && g->members >= 3 && (g->waiting >= 2 || together(g)) && fr_case_one_each(key);
     bool fits = c->world > 2 && g->top + 1 == c->world && g->members + 1 >= (uint32_t)c->world; /* at most one is missing */
     return g->against == 0 && (g->proven >= 2 || series || one_each || fits);
 }
@@ -152,7 +152,7 @@ static void learn_families(struct fr_case *c, const struct tells *t)
             int32_t number = 0;
             bool fresh = false;
             bool is_log = s->kind != FR_SOURCE_KERNEL && s->kind != FR_SOURCE_AGENT && s->kind != FR_SOURCE_CONSOLE;
-            uint32_t *slot = is_log && family_of(s->name, &key, &number) ? fr_map_slot(&families, fr_buf_sv(&key), &fresh) : NULL;
+            uint32_t *slot = is_log && fr_case_family(s->name, &key, &number) ? fr_map_slot(&families, fr_buf_sv(&key), &fresh) : NULL;
             if (slot == NULL) {
                 continue;
             }

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hosts: containers and pods that hold one rank each. The label before a line is then as good as a rank: where each host speaks as one
+ * rank only, or where all hosts are one numbered series of processes that lose each other. */
+#include "incident/case.h"
+
+#include "base/buf.h"
+
+enum { CONFLICT = 0x7fffffff };
+
+static void join(struct fr_case *c, fr_sv node, int32_t rank)
+{
+    fr_sv host = fr_case_short_host(fr_sv_trim(node));
+    bool fresh = false;
+    uint32_t *slot = host.n != 0 && rank >= 0 ? fr_map_slot(&c->host_rank, host, &fresh) : NULL;
+    if (slot != NULL) {
+        *slot = fresh || *slot == (uint32_t)rank ? (uint32_t)rank : CONFLICT;
+    }
+}
+
+static void join_all(struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        for (uint32_t k = 0; k < s->speakers.n; k++) {
+            join(c, s->speakers.v[k].who.node, s->speakers.v[k].who.rank);
+        }
+    }
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_event *e = c->obs.v[i].e;
+        if (e->fact == FR_FACT_IDENTITY && fr_event_text(e, FR_KEY_COMM).n == 0) {
+            join(c, e->who.node, (int32_t)fr_event_num(e, FR_KEY_RANK, -1));
+        }
+    }
+}
+
+/* As many hosts as ranks, 0 to n - 1, and each host speaks as one of them only. (Where a host holds several, the first ones of two hosts
+ * are not 0 and 1.) */
+static bool each_is_one(const struct fr_case *c, struct fr_arena *arena)
+{
+    uint32_t n = c->host_rank.n;
+    uint8_t *seen = n >= 2 && (c->world < 0 || (uint32_t)c->world == n) ? FR_NEW_N(arena, uint8_t, n) : NULL;
+    for (uint32_t i = 0; seen != NULL && i < n; i++) {
+        uint32_t rank = fr_map_value(&c->host_rank, i);
+        if (rank >= n || seen[rank]++ != 0) {
+            return false;
+        }
+    }
+    return seen != NULL;
+}
+
+/* What the lines of one host tell. */
+struct host {
+    uint32_t deaths; /* tracebacks */
+    bool waits;      /* it lost a peer or waited for one in vain */
+    bool many;       /* a second process speaks there */
+};
+
+struct hosts {
+    struct fr_map index;
+    struct host *v;
+    uint32_t max;
+};
+
+static struct host *host_of(struct hosts *h, fr_sv node)
+{
+    fr_sv name = fr_case_short_host(fr_sv_trim(node));
+    bool fresh = false;
+    uint32_t *slot = name.n != 0 ? fr_map_slot(&h->index, name, &fresh) : NULL;
+    if (slot == NULL) {
+        return NULL;
+    }
+    *slot = fresh ? h->index.n - 1 : *slot;
+    return *slot < h->max ? &h->v[*slot] : NULL;
+}
+
+static void listen(const struct fr_case *c, struct hosts *h)
+{
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        for (uint32_t k = 0; k < s->speakers.n; k++) {
+            struct host *one = host_of(h, s->speakers.v[k].who.node);
+            if (one != NULL) {
+                one->many |= s->speakers.v[k].who.local_rank > 0;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_event *e = c->obs.v[i].e;
+        struct host *one = host_of(h, e->who.node);
+        if (one != NULL) {
+            one->deaths += e->trace != NULL && e->line == e->trace->last_line ? e->count : 0;
+            one->waits |= e->fact == FR_FACT_PEER_LOST || e->fact == FR_FACT_TIMEOUT;
+        }
+    }
+}
+
+/* The number in the name of host i; -1: it is of another family, or its number is not its rank. */
+static int32_t number_of(const struct fr_case *c, const struct hosts *h, uint32_t i, struct fr_buf *key, fr_sv family)
+{
+    int32_t number = -1;
+    uint32_t proven = 0;
+    fr_sv name = fr_map_key(&h->index, i);
+    if (!fr_case_family(name, key, &number) || !fr_sv_eq(fr_buf_sv(key), family) || h->v[i].deaths > 1 || h->v[i].many) {
+        return -1;
+    }
+    return fr_map_get(&c->host_rank, name, &proven) && proven != (uint32_t)number ? -1 : number;
+}
+
+/* trainer-0 to trainer-5, and nobody else: each dies once at most, and several lose a peer. So numbers count processes, from 0. */
+static bool are_numbered(struct fr_case *c, struct hosts *h)
+{
+    FR_AUTO(fr_buf) first = FR_BUF_INIT(512);
+    FR_AUTO(fr_buf) key = FR_BUF_INIT(512);
+    uint32_t n = h->index.n, waiting = 0;
+    int32_t number = 0;
+    bool fits = n >= 3 && n <= h->max && (c->world < 0 || (uint32_t)c->world == n) && fr_case_family(fr_map_key(&h->index, 0), &first, &number) &&
+                fr_case_one_each(fr_buf_sv(&first));
+    uint8_t *seen = fits ? FR_NEW_N(&c->arena, uint8_t, n) : NULL;
+    for (uint32_t i = 0; seen != NULL && i < n; i++) {
+        number = number_of(c, h, i, &key, fr_buf_sv(&first));
+        if (number < 0 || (uint32_t)number >= n || seen[number]++ != 0) {
+            return false;
+        }
+        waiting += h->v[i].waits;
+    }
+    return seen != NULL && waiting >= 2;
+}
+
+void fr_case_hosts(struct fr_case *c)
+{
+    struct hosts h = {.max = 4096};
+    FR_AUTO(fr_buf) key = FR_BUF_INIT(512);
+    join_all(c);
+    c->host_is_rank = each_is_one(c, &c->arena);
+    h.v = c->host_is_rank ? NULL : FR_NEW_N(&c->arena, struct host, h.max);
+    if (h.v == NULL) {
+        return;
+    }
+    fr_map_init(&h.index, &c->arena);
+    listen(c, &h);
+    if (are_numbered(c, &h)) {
+        for (uint32_t i = 0; i < h.index.n; i++) {
+            int32_t number = -1;
+            if (fr_case_family(fr_map_key(&h.index, i), &key, &number)) {
+                join(c, fr_map_key(&h.index, i), number);
+            }
+        }
+        c->host_is_rank = true;
+    }
+}
