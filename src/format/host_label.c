@@ -64,6 +64,21 @@ static bool peel_compose(struct fr_record *rec)
     return true;
 }
 
+/* "node07:3: text": the third process there. The same shape ends "file.c:12: ", so the name must be a host's. */
+static bool peel_process(struct fr_record *rec)
+{
+    fr_sv at = rec->text, name;
+    int32_t local = -1;
+    if (rec->text.p != rec->line.p || !fr_lex_name(&at, &name) || !looks_like_host(name) || !fr_lex_char(&at, ':') ||
+        !fr_lex_index(&at, &local) || local > 255 || !fr_lex_lit(&at, ": ")) {
+        return false;
+    }
+    rec->who.node = name;
+    rec->who.local_rank = local;
+    rec->text = at;
+    return true;
+}
+
 static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 {
     (void)ctx;
@@ -71,7 +86,7 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     if (at.p[0] == 'r' && peel_composer(rec)) {
         return true;
     }
-    if (peel_compose(rec)) {
+    if (peel_compose(rec) || peel_process(rec)) {
         return true;
     }
     if (rec->who.node.n > 0 || rec->who.rank >= 0 || rec->level != FR_LEVEL_NONE ||
@@ -89,6 +104,9 @@ static const struct fr_format_sample samples[] = {
     {"worker-1:   File \"a.py\", line 2, in f",
      "node=worker-1 text=\"  File \\\"a.py\\\", line 2, in f\""},
     {"fit-worker-2  | [rank3]: KeyError: 'x'", "node=fit-worker-2 rank=3"},
+    {"cn042:3: Traceback (most recent call last):", "node=cn042 local_rank=3"},
+    {"gpu-n01:0:   File \"a.py\", line 2, in f", "node=gpu-n01 local_rank=0 text=\"  File \\\"a.py\\\", line 2, in f\""},
+    {"socket.cpp:12: text", "node=- local_rank=-"},
     {"iteration   | 5", "node=-"},
     {"gpu0: NVIDIA H100", "node=-"},
     {"layer3: weight", "node=-"},

@@ -218,6 +218,42 @@ static bool peel_docker(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     return true;
 }
 
+/* Python writes NaN, Infinity and -Infinity, which JSON does not know: null in their place. Values are the metric reader's. */
+static fr_sv without_nan(const struct fr_peel_ctx *ctx, fr_sv text)
+{
+    static const char *const names[] = {"NaN", "-Infinity", "Infinity", NULL};
+    char *copy = fr_arena_alloc(ctx->scratch, text.n * 2);
+    size_t n = 0;
+    bool quoted = false;
+    for (size_t i = 0; copy != NULL && i < text.n;) {
+        const char *const *name = names;
+        for (; *name != NULL && (quoted || !fr_sv_starts(fr_sv_skip(text, i), fr_sv_z(*name))); name++) {
+        }
+        if (*name != NULL) {
+            memcpy(copy + n, "null", 4);
+            n += 4;
+            i += strlen(*name);
+            continue;
+        }
+        quoted ^= text.p[i] == '"';
+        if (quoted && text.p[i] == '\\' && i + 1 < text.n) {
+            copy[n++] = text.p[i++];
+        }
+        copy[n++] = text.p[i++];
+    }
+    return copy != NULL ? (fr_sv){copy, n} : FR_SV_NONE;
+}
+
+static json_t *load(const struct fr_peel_ctx *ctx, fr_sv text)
+{
+    json_t *object = json_loadb(text.p, text.n, JSON_ALLOW_NUL, NULL);
+    if (object == NULL && (fr_sv_has(text, FR_SV("NaN")) || fr_sv_has(text, FR_SV("Infinity")))) {
+        text = without_nan(ctx, text);
+        object = text.p != NULL ? json_loadb(text.p, text.n, JSON_ALLOW_NUL, NULL) : NULL;
+    }
+    return object;
+}
+
 static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 {
     static const char *const messages[] = {"log",  "MESSAGE",     "message", "msg",
@@ -230,7 +266,7 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     if (peel_docker(ctx, rec)) {
         return true;
     }
-    json_t *object = json_loadb(text.p, text.n, JSON_ALLOW_NUL, NULL);
+    json_t *object = load(ctx, text);
     const json_t *message =
         object == NULL ? NULL : traceback_beside(object, error_file(ctx, first_of(object, messages), rec));
     fr_sv body = message == NULL ? FR_SV_NONE : text_of(ctx, message);
@@ -249,6 +285,8 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 }
 
 static const struct fr_format_sample samples[] = {
+    {"{\"ts\": \"2026-03-09T10:04:05\", \"rank\": 2, \"msg\": \"a \\\"NaN\\\" step\", \"loss\": NaN, \"low\": -Infinity}",
+     "rank=2 text=\"a \\\"NaN\\\" step\""},
     {"{\"log\":\"[rank3]: KeyError: "
      "'x'\\n\",\"stream\":\"stderr\",\"time\":\"2025-11-25T12:34:56.123456789Z\"}",
      "outer=2025-11-25T12:34:56.123456789 time=- rank=3 text=\"KeyError: 'x'\""},

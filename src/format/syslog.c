@@ -13,6 +13,7 @@ static bool take_tag(struct fr_record *rec, fr_sv *s)
     }
     tag = fr_sv_head(tag, tag.n - 1);
     if (fr_sv_cut(tag, '[', &program, &inside)) {
+        rec->who.role = fr_sv_chr(program, '@') != FR_NPOS ? program : rec->who.role; /* one instance of a unit */
         uint64_t pid = 0;
         if (fr_lex_digits(&inside, 1, 10, &pid)) {
             rec->who.pid = (int64_t)pid;

@@ -124,6 +124,19 @@ static bool all_but_zero_wait(const struct fr_case *c)
     return others != 0;
 }
 
+/* The one that is silent where all others lost a peer: an end by a signal that nobody can name is its. */
+static int32_t silent_one(const struct fr_case *c)
+{
+    int32_t gone = fr_case_class(c, "silent-exit");
+    for (uint32_t i = 0; i < c->cands.n; i++) {
+        const struct fr_cand *k = &c->cands.v[i];
+        if (k->failure == gone && k->ground == FR_GROUND_SILENCE && k->ranks.n == 1) {
+            return k->ranks.v[0];
+        }
+    }
+    return -1;
+}
+
 /* As many deaths that nobody can name as ranks that ended by themselves, the way an exception does: theirs, whichever was whose. */
 static bool each_exit(struct fr_case *c, struct fr_cand *k)
 {
@@ -147,11 +160,47 @@ static bool each_exit(struct fr_case *c, struct fr_cand *k)
     return true;
 }
 
+/* By how processes ended: the only one by that signal, the only silent one, the only one that ended at all. */
+static bool by_end(struct fr_case *c, struct fr_cand *k, int code)
+{
+    bool told = k->ground == FR_GROUND_SIGNAL || k->ground == FR_GROUND_TRACE;
+    int32_t rank = k->ground == FR_GROUND_EXIT && code < 0 && k->n_unknown == 1 ? silent_one(c) : -1;
+    if (rank >= 0) {
+        fr_cand_rank(c, k, rank);
+        fr_cand_for(c, k, "all others lost a peer, and rank %d is the one that says nothing", rank);
+        return true;
+    }
+    rank = told && code != 0 ? only_exit(c, code) : -1;
+    if (rank >= 0) {
+        fr_cand_rank(c, k, rank);
+        fr_cand_for(c, k, "rank %d is the only one that ended by signal %d", rank, -code);
+        return true;
+    }
+    rank = told && (code == -11 || code == -7) ? only_quiet(c) : -1; /* a crash, and no abort that waiting leads to */
+    if (rank >= 0) {
+        fr_cand_rank(c, k, rank);
+        fr_cand_for(c, k, "all other ranks complained about a peer, only rank %d did not", rank);
+        return true;
+    }
+    rank = told && is_oom(fr_cand_class(c, k)->id) ? only_exit(c, -9) : -1;
+    if (rank >= 0) {
+        fr_cand_rank(c, k, rank);
+        fr_cand_for(c, k, "rank %d is the only one that was killed", rank);
+        return true;
+    }
+    rank = told && k->n_unknown <= 1 && !has_victims(c) ? only_exit(c, 1) : -1;
+    if (rank >= 0) {
+        fr_cand_rank(c, k, rank);
+        fr_cand_for(c, k, "rank %d is the only one that ended by itself, and this is the only error", rank);
+        return true;
+    }
+    return told && each_exit(c, k);
+}
+
 static void adopt(struct fr_case *c, struct fr_cand *k)
 {
     const char *id = fr_cand_class(c, k)->id;
     int code = exit_code_of(id);
-    int32_t rank = -1;
     if (c->world == 1) {
         fr_cand_rank(c, k, 0);
         fr_cand_for(c, k, "the world has one rank");
@@ -163,38 +212,11 @@ static void adopt(struct fr_case *c, struct fr_cand *k)
         fr_cand_for(c, k, "every rank but 0 waits at a barrier while the data is still being prepared");
         return;
     }
-    if (k->ground != FR_GROUND_SIGNAL && k->ground != FR_GROUND_TRACE) {
-        return;
-    }
-    rank = code != 0 ? only_exit(c, code) : -1;
-    if (rank >= 0) {
-        fr_cand_rank(c, k, rank);
-        fr_cand_for(c, k, "rank %d is the only one that ended by signal %d", rank, -code);
-        return;
-    }
-    rank = code == -11 || code == -7 ? only_quiet(c) : -1; /* a crash, and no abort that waiting leads to */
-    if (rank >= 0) {
-        fr_cand_rank(c, k, rank);
-        fr_cand_for(c, k, "all other ranks complained about a peer, only rank %d did not", rank);
-        return;
-    }
-    rank = is_oom(id) ? only_exit(c, -9) : -1;
-    if (rank >= 0) {
-        fr_cand_rank(c, k, rank);
-        fr_cand_for(c, k, "rank %d is the only one that was killed", rank);
-        return;
-    }
-    rank = k->n_unknown <= 1 && !has_victims(c) ? only_exit(c, 1) : -1;
-    if (rank >= 0) {
-        fr_cand_rank(c, k, rank);
-        fr_cand_for(c, k, "rank %d is the only one that ended by itself, and this is the only error", rank);
-        return;
-    }
-    if (each_exit(c, k)) {
+    if (by_end(c, k, code) || (k->ground != FR_GROUND_SIGNAL && k->ground != FR_GROUND_TRACE)) {
         return;
     }
     bool shared = strcmp(id, "loss-scale-collapse") == 0; /* a scale is every rank's, and so is its end */
-    rank = shared ? -1 : only_spawned(c, k);
+    int32_t rank = shared ? -1 : only_spawned(c, k);
     if (rank >= 0) {
         fr_cand_rank(c, k, rank);
         fr_cand_for(c, k, "mp.spawn reports the end of its process %d only", rank);

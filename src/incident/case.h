@@ -126,6 +126,7 @@ void fr_case_adopt(struct fr_case *c);                          /* adopt.c: rank
 /* Best candidate's index, or -1: nothing to blame. */
 int32_t fr_case_judge(struct fr_case *c);
 
+bool fr_case_ended_well(const struct fr_case *c); /* classify.c: somebody finished, and nobody failed */
 /* identity.c */
 int32_t fr_case_rank_of(const struct fr_case *c, const struct fr_who *who, uint32_t src);
 int32_t fr_case_node_of(struct fr_case *c, fr_sv name);         /* index, interned; -1 for empty */

@@ -233,7 +233,7 @@ static void from_finding(struct fr_case *c, uint32_t src, const struct fr_findin
     /* law 8: it came back; of a gradient norm only the very first value is nothing, a scaler's search */
     bool first_step = f->n_bad <= 1 && f->step >= 0 && f->last_good_step < 0;
     bool back = f->n_after_good >= 3;
-    bool over = !f->terminal && (f->metric == FR_METRIC_GRAD_NORM ? first_step || (back && skips(c, src)) : back);
+    bool over = !f->terminal && (f->metric == FR_METRIC_GRAD_NORM ? first_step || (back && (skips(c, src) || fr_case_ended_well(c))) : back);
     const struct fr_signal *s = over ? NULL : metric_signal(c, f, 0);
     for (; s != NULL; s = metric_signal(c, f, (uint32_t)(s - c->lib->signals) + 1)) {
         struct fr_cand *k = s->role == FR_ROLE_CAUSE ? fr_case_cand(c, s->failure, FR_GROUND_SERIES) : NULL;
@@ -275,11 +275,28 @@ static bool find_first(struct fr_case *c, struct fr_cand *k)
     return true;
 }
 
+/* Every rank prints the same norm, of the gradients after they were reduced. Its own loss in that step says more. */
+static void prefer_loss(struct fr_case *c, struct fr_cand *k)
+{
+    const struct fr_finding *norm = k->finding;
+    for (uint32_t i = 0; i < c->set->sources.n && k->finding->metric == FR_METRIC_GRAD_NORM; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        for (uint32_t n = 0; n < s->findings.n; n++) {
+            const struct fr_finding *f = &s->findings.v[n];
+            if (f->metric == FR_METRIC_LOSS && f->kind == norm->kind && f->step >= 0 && f->step == norm->step) {
+                k->finding = f;
+                k->finding_src = i;
+            }
+        }
+    }
+}
+
 /* A loss or norm that each rank prints of its own becomes NaN everywhere once the gradients were reduced. Where exactly one rank has it
  * some steps before all the others, it began there. */
 static void first_to_go_bad(struct fr_case *c, struct fr_cand *k)
 {
     uint32_t others = 0;
+    prefer_loss(c, k);
     if (!find_first(c, k)) {
         return;
     }

@@ -60,7 +60,7 @@ static bool is_remote_status(fr_sv exception, fr_sv message)
 }
 
 /* Somebody says that the run finished, and nobody ended, was stopped or lost a peer: what stands below a warning was survived. */
-static bool ended_well(const struct fr_case *c)
+bool fr_case_ended_well(const struct fr_case *c)
 {
     bool done = false;
     for (uint32_t i = 0; i < c->obs.n; i++) {
@@ -97,7 +97,7 @@ static void by_trace(const struct fr_case *c, struct fr_obs *o)
     const struct fr_trace *t = o->e->trace;
     bool origin = o->e->line == t->origin_line && t->origin_line != t->last_line;
     fr_sv name = last_part(origin ? t->origin_exception : t->exception);
-    if (t->mild && t->kind == FR_TRACE_PYTHON && ended_well(c)) {
+    if (t->mild && t->kind == FR_TRACE_PYTHON && fr_case_ended_well(c)) {
         return; /* caught, and told of as a warning */
     }
     if (t->exception.n == 0 && t->kind == FR_TRACE_PYTHON) { /* cut off before its exception: it says who failed, not of what */
@@ -329,6 +329,23 @@ static void headers(struct fr_case *c)
     }
 }
 
+/* What fails while a victim's exception is handled, such as its emergency checkpoint, is that victim's too. */
+static void handled(struct fr_case *c)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        const struct fr_trace *t = o->e->trace;
+        bool lost = o->e->fact == FR_FACT_PEER_LOST || o->e->fact == FR_FACT_TIMEOUT;
+        for (uint32_t k = 0; lost && t != NULL && o->e->line == t->origin_line && k < c->obs.n; k++) {
+            struct fr_obs *later = &c->obs.v[k];
+            if (later->e->trace == t && later->e->line > o->e->line && later->meaning == FR_MEANS_CAUSE) {
+                later->meaning = FR_MEANS_SYMPTOM;
+                later->failure = o->failure;
+            }
+        }
+    }
+}
+
 static bool is_of_thread(const struct fr_event *e)
 {
     return fr_sv_starts(e->text, FR_SV("Exception in thread ")) || (e->trace != NULL && e->trace->in_thread);
@@ -344,6 +361,22 @@ static void survived_elsewhere(struct fr_case *c)
             if (is_of_thread(twin->e) && fr_sv_eq(twin->e->text, o->e->text)) {
                 twin->recovered = true;
                 twin->fatal = false;
+            }
+        }
+    }
+}
+
+/* A traceback in the error file of a rank whose output file says that it finished, in a run in which nobody failed, was caught. */
+static void caught(struct fr_case *c)
+{
+    bool well = fr_case_ended_well(c);
+    for (uint32_t i = 0; well && i < c->obs.n; i++) {
+        const struct fr_obs *done = &c->obs.v[i];
+        for (uint32_t k = 0; done->e->fact == FR_FACT_DONE && done->rank >= 0 && k < c->obs.n; k++) {
+            struct fr_obs *o = &c->obs.v[k];
+            if (o->rank == done->rank && o->src != done->src && o->e->trace != NULL && o->meaning == FR_MEANS_CAUSE) {
+                o->recovered = true;
+                o->fatal = false;
             }
         }
     }
@@ -375,16 +408,18 @@ static void waits(struct fr_case *c)
 static void joined_after_all(struct fr_case *c)
 {
     int32_t taken = fr_case_class(c, "c10d-address-in-use");
-    bool *said = FR_NEW_N(&c->arena, bool, c->set->sources.n + 1);
+    bool *said = FR_NEW_N(&c->arena, bool, c->set->sources.n + 1), anywhere = false, trained = false;
     uint64_t *worked = FR_NEW_N(&c->arena, uint64_t, c->set->sources.n + 1); /* the last line that tells so */
     c->nomem |= said == NULL || worked == NULL;
     for (uint32_t i = 0; !c->nomem && i < c->set->sources.n; i++) {
         worked[i] = c->set->sources.v[i]->metric_tail[0];
+        trained |= c->set->sources.v[i]->metric_points != 0;
     }
     for (uint32_t i = 0; !c->nomem && i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
         bool own = o->fatal && o->e->trace != NULL && o->meaning == FR_MEANS_CAUSE && o->failure != taken;
         said[o->src] |= o->failure == taken && o->e->trace != NULL;
+        anywhere |= said[o->src];
         bool met = o->e->fact == FR_FACT_IDENTITY || o->e->fact == FR_FACT_PEER_LOST || o->e->fact == FR_FACT_TIMEOUT;
         if ((own || met) && o->e->line > worked[o->src]) {
             worked[o->src] = o->e->line;
@@ -392,7 +427,8 @@ static void joined_after_all(struct fr_case *c)
     }
     for (uint32_t i = 0; !c->nomem && taken >= 0 && i < c->obs.n; i++) {
         struct fr_obs *o = &c->obs.v[i];
-        o->recovered |= o->failure == taken && worked[o->src] > o->e->line && !said[o->src];
+        bool joined = (worked[o->src] > o->e->line && !said[o->src]) || (trained && !anywhere); /* a launcher's log apart from its processes' */
+        o->recovered |= o->failure == taken && joined;
     }
 }
 
@@ -421,7 +457,9 @@ void fr_case_classify(struct fr_case *c)
         classify(c, &c->obs.v[i]);
     }
     headers(c);
+    handled(c);
     survived_elsewhere(c);
+    caught(c);
     waits(c);
     joined_after_all(c);
 }

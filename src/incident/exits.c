@@ -79,6 +79,31 @@ static void mark_late_kills(struct fr_case *c)
     }
 }
 
+/* Who is killed after all others had ended, some of them because they awaited somebody in vain, was the one that they awaited: it is
+ * the clean-up that kills it. */
+static void mark_last_kill(struct fr_case *c)
+{
+    struct fr_rank *killed = NULL;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        struct fr_rank *r = &c->ranks.v[i];
+        if (!r->has_exit || (r->exitcode == -9 && killed != NULL)) {
+            return;
+        }
+        killed = r->exitcode == -9 ? r : killed;
+    }
+    uint32_t waited = 0;
+    for (uint32_t i = 0; killed != NULL && i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (r != killed && (r->exit->src != killed->exit->src || r->exit->e->line >= killed->exit->e->line)) {
+            return;
+        }
+        waited += r->timeout != NULL;
+    }
+    if (killed != NULL && waited != 0 && killed->symptom == NULL) {
+        killed->stopped = true;
+    }
+}
+
 void fr_case_each_task(struct fr_case *c, const struct fr_obs *o, fr_sv list, fr_task_fn *fn)
 {
     while (list.n != 0) {
@@ -102,14 +127,15 @@ void fr_case_each_task(struct fr_case *c, const struct fr_obs *o, fr_sv list, fr
     }
 }
 
-/* The rank of all that one container printed. */
+/* The rank of all that one container, or one instance of a unit, printed. */
 static int32_t only_rank_in(const struct fr_case *c, fr_sv container)
 {
     int32_t found = -1;
     for (uint32_t i = 0; container.n != 0 && i < c->set->sources.n; i++) {
         const struct fr_source_evidence *s = c->set->sources.v[i];
         for (uint32_t k = 0; k < s->speakers.n; k++) {
-            int32_t r = fr_sv_eq(s->speakers.v[k].who.node, container) ? fr_case_rank_of(c, &s->speakers.v[k].who, i) : -1;
+            const struct fr_who *who = &s->speakers.v[k].who;
+            int32_t r = fr_sv_eq(who->node, container) || fr_sv_eq(who->role, container) ? fr_case_rank_of(c, &s->speakers.v[k].who, i) : -1;
             if (r >= 0 && found >= 0 && r != found) {
                 return -1;
             }
@@ -156,7 +182,12 @@ int32_t fr_case_exit_rank(const struct fr_case *c, const struct fr_obs *o)
         r = (int32_t)fr_event_num(e, FR_KEY_LOCAL_RANK, -1); /* on one host, the index that mp.spawn or vLLM's executor gave is the rank */
     }
     if (r < 0 && fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("compose"))) {
-        r = only_rank_in(c, fr_event_text(e, FR_KEY_NODE));
+        struct fr_who who = FR_WHO_NONE;
+        who.node = fr_event_text(e, FR_KEY_NODE);
+        r = c->host_is_rank ? fr_case_rank_of(c, &who, o->src) : only_rank_in(c, who.node);
+    }
+    if (r < 0 && fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("systemd"))) {
+        r = only_rank_in(c, fr_event_text(e, FR_KEY_MODULE));
     }
     if (r < 0 && fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("shell"))) {
         r = c->src_rank[o->src]; /* the shell that started this rank, in this rank's log */
@@ -408,6 +439,7 @@ void fr_case_exits(struct fr_case *c)
         c->failed |= fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0;
     }
     mark_late_kills(c);
+    mark_last_kill(c);
     mark_outlived(c);
     for (uint32_t i = 0; i < c->ranks.n; i++) {
         struct fr_rank *r = &c->ranks.v[i];

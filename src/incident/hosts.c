@@ -86,7 +86,8 @@ static void listen(const struct fr_case *c, struct hosts *h)
     }
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_event *e = c->obs.v[i].e;
-        struct host *one = host_of(h, e->who.node);
+        bool container = e->fact == FR_FACT_EXIT && fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("compose"));
+        struct host *one = host_of(h, container ? fr_event_text(e, FR_KEY_NODE) : e->who.node);
         if (one != NULL) {
             one->deaths += e->trace != NULL && e->line == e->trace->last_line ? e->count : 0;
             one->waits |= e->fact == FR_FACT_PEER_LOST || e->fact == FR_FACT_TIMEOUT;

@@ -94,12 +94,13 @@ static bool first_place(const struct fr_case *c, const struct fr_cand *k, uint32
 
 static bool is_before(const struct fr_case *c, const struct fr_cand *a, const struct fr_cand *b)
 {
-    if (a->began != FR_TIME_NONE && b->began != FR_TIME_NONE) {
-        return a->began + a->slack < b->began - b->slack;
-    }
     uint32_t sa, sb;
     uint64_t la, lb;
-    return first_place(c, a, &sa, &la) && first_place(c, b, &sb, &lb) && sa == sb && la < lb;
+    bool above = first_place(c, a, &sa, &la) && first_place(c, b, &sb, &lb) && sa == sb && la < lb;
+    if (a->began != FR_TIME_NONE && b->began != FR_TIME_NONE) { /* where clocks alone cannot tell, the order of lines may agree with them */
+        return a->began + a->slack < b->began - b->slack || (above && a->began < b->began);
+    }
+    return above;
 }
 
 /* A memory kill of somebody else's process is the answer only where nothing of the run itself failed. */
@@ -115,6 +116,25 @@ static void strangers(struct fr_case *c)
             fr_cand_against(c, &c->cands.v[i], "the killed process is none of this run's");
         }
     }
+}
+
+/* An error of the program's own logic: nobody else's end leads to it. */
+static bool is_logic_error(const struct fr_case *c, const struct fr_cand *k)
+{
+    static const char *const names[] = {"KeyError", "IndexError", "TypeError", "AttributeError", "NameError", "UnboundLocalError", "ZeroDivisionError",
+                                        "ModuleNotFoundError", NULL};
+    const struct fr_trace *t = k->fatal && k->obs.n != 0 ? c->obs.v[k->obs.v[0]].e->trace : NULL;
+    for (const char *const *n = names; t != NULL && !t->truncated && t->origin_line == 0 && *n != NULL; n++) {
+        if (fr_sv_eq(t->exception, fr_sv_z(*n))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool on_another_rank(const struct fr_cand *a, const struct fr_cand *b)
+{
+    return a->ranks.n == 1 && b->ranks.n == 1 && a->ranks.v[0] != b->ranks.v[0];
 }
 
 static void against_each_other(struct fr_case *c)
@@ -135,6 +155,9 @@ static void against_each_other(struct fr_case *c)
             } else if (voiced && is_before(c, o, k) && of->weight + 10 >= kf->weight) {
                 k->score -= 12;
                 fr_cand_against(c, k, "%s came before it", of->id);
+            } else if (is_logic_error(c, o) && k->fatal && on_another_rank(k, o) && is_before(c, o, k)) {
+                k->score -= 40;
+                fr_cand_against(c, k, "rank %d had failed by itself before it", o->ranks.v[0]);
             }
         }
     }
@@ -204,6 +227,20 @@ static bool unnamed_victims(const struct fr_case *c)
     return false;
 }
 
+/* Others show only that they lost or awaited somebody: then not all failed alike. */
+static bool named_victims(const struct fr_case *c, const struct fr_cand *k)
+{
+    uint32_t victims = 0;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        bool own = c->ranks.v[i].cause != NULL;
+        for (uint32_t n = 0; n < k->ranks.n; n++) {
+            own |= k->ranks.v[n] == c->ranks.v[i].rank;
+        }
+        victims += !own && c->ranks.v[i].symptom != NULL;
+    }
+    return k->ranks.n != 0 && victims != 0;
+}
+
 /* Python does not compile the source, which is every rank's. */
 static bool is_syntax_error(const struct fr_case *c, const struct fr_cand *k)
 {
@@ -237,7 +274,7 @@ static void set_scope(struct fr_case *c, struct fr_cand *k)
     /* as many unnamed sightings as ranks, or as many unnamed deaths: a GPU assertion prints once per thread */
     bool counted = told && k->ranks.n == 0 && world > 1 && (k->n_unknown == world || unnamed_deaths(c, k) >= world);
     bool one_host_all = everywhere && c->nodes.n <= 1;
-    bool alike = (f->scope == FR_SCOPE_ALL_RANKS || is_syntax_error(c, k)) && !unnamed_victims(c);
+    bool alike = !named_victims(c, k) && (f->scope == FR_SCOPE_ALL_RANKS || is_syntax_error(c, k)) && !unnamed_victims(c);
     bool one_said = told && k->fatal && k->ranks.n == 1 && k->n_unknown == 0; /* its own traceback, not the launcher's word */
     bool one_host = k->ground == FR_GROUND_SYMPTOM && k->node.n != 0 && strcmp(f->id, "torchrun-sigterm-cascade") == 0;
     bool one_missing = (k->ground == FR_GROUND_SILENCE || k->ground == FR_GROUND_ACCUSED) && k->ranks.n == 1;

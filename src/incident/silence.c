@@ -16,6 +16,7 @@ struct tally {
     uint32_t victims, suspects, confessed, timeouts, closed;
     const struct fr_rank *suspect[8];
     int32_t first; /* obs index of the first complaint, -1 none */
+    int64_t late, gone; /* when the first of each kind came, FR_TIME_NONE: not known */
 };
 
 /* Waits of the start-up have classes of their own, which say more than "a rank stalled". */
@@ -30,9 +31,24 @@ static int32_t startup_class(const struct fr_case *c, int32_t failure)
     return -1;
 }
 
+static void earliest(int64_t *at, int64_t ns)
+{
+    if (at != NULL && ns != FR_TIME_NONE && (*at == FR_TIME_NONE || ns < *at)) {
+        *at = ns;
+    }
+}
+
+/* It is late, not gone: peers wait in vain. Those of one that is gone may wait, too, but some see it go before that. */
+static bool is_late(const struct tally *t)
+{
+    bool went_first = t->gone != FR_TIME_NONE && t->late != FR_TIME_NONE && t->gone < t->late - FR_NS_PER_S;
+    return t->timeouts != 0 && !went_first;
+}
+
 static void count_complaints(const struct fr_case *c, struct tally *t)
 {
     t->first = -1;
+    t->late = t->gone = FR_TIME_NONE;
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
         bool quiet = o->e->level != FR_LEVEL_NONE && o->e->level < FR_LEVEL_WARN;
@@ -43,6 +59,7 @@ static void count_complaints(const struct fr_case *c, struct tally *t)
         bool timeout = o->e->fact == FR_FACT_TIMEOUT || waited, closed = o->e->fact == FR_FACT_PEER_LOST;
         t->timeouts += timeout ? o->e->count : 0;
         t->closed += closed ? o->e->count : 0;
+        earliest(timeout ? &t->late : closed ? &t->gone : NULL, o->e->outer.ns != FR_TIME_NONE ? o->e->outer.ns : o->e->when.ns);
         if (t->first < 0 && (timeout || closed || o->meaning == FR_MEANS_SYMPTOM)) {
             t->first = (int32_t)i;
         }
@@ -126,7 +143,7 @@ static void accuse_silent(struct fr_case *c, const struct tally *t)
     if (has_spoken(c, t) || all_outlived(t) || (unheard && places_differ(c))) {
         return;
     }
-    bool stalled = t->timeouts != 0;
+    bool stalled = is_late(t);
     bool finished = t->suspects == 1 && t->suspect[0]->done; /* it had fewer batches than those that wait */
     f = f >= 0 ? f : fr_case_class(c, !stalled ? "silent-exit" : finished ? "uneven-inputs-hang" : "rank-stalled");
     struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SILENCE);

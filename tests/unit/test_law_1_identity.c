@@ -186,6 +186,54 @@ T_TEST(the_first_to_go_bad_is_shown_without_a_rank_too)
     logs_end(&l);
 }
 
+#define POD(n, text) "[pod/trainer-" n "/pytorch] " text
+#define POD_KEY_ERROR(n) KEY_ERROR("[pod/trainer-" n "/pytorch] ")
+#define POD_LOST(n) CLOSED_BY_PEER("[pod/trainer-" n "/pytorch] ", "[10.2.0.5]:14727")
+
+T_TEST(containers_of_one_rank_each)
+{
+    static const struct logs_case rows[] = {
+        {.name = "each says once, in a sentence, which rank it is",
+         .files = {{"pods.log", POD("2", "starting up, rank 0 of 3, pid 31\n") POD("0", "starting up, rank 1 of 3, pid 32\n") POD("1", "starting up, rank 2 of 3, pid 33\n")
+                    POD_KEY_ERROR("2") POD_LOST("0") POD_LOST("1")}},
+         .want = {"python-exception rank 0"}},
+        {.name = "one numbered series of pods, each of which dies once, and several lose a peer",
+         .files = {{"pods.log", POD("0", "step 12 loss 2.9\n") POD_LOST("2") POD_KEY_ERROR("1") POD_LOST("0")}},
+         .want = {"python-exception rank 1"}},
+        {.name = "beside a master: the first worker is no rank 0",
+         .files = {{"pods.log", "[pod/fit-master-0/pytorch] step 12 loss 2.9\n" POD_LOST("2") POD_KEY_ERROR("1") POD_LOST("0")}},
+         .want = {"!* rank *", "*"}},
+        {.name = "a pod in which several processes die",
+         .files = {{"pods.log", POD_LOST("2") POD_KEY_ERROR("1") POD_LOST("1") POD_LOST("0")}},
+         .want = {"!* rank *", "*"}},
+        {.name = "one of them is not there",
+         .files = {{"pods.log", POD_LOST("3") POD_KEY_ERROR("1") POD_LOST("0")}},
+         .want = {"!* rank *", "*"}},
+        {.name = "hosts are no processes",
+         .files = {{"all.log", CLOSED_BY_PEER("node0: ", "[10.2.0.5]:14727") KEY_ERROR("node1: ") CLOSED_BY_PEER("node2: ", "[10.2.0.5]:14728")}},
+         .want = {"!* rank *", "*"}},
+        {.name = "the third process of a host, where they were counted through and two of them say so",
+         .files = {{"all.log", "cn041:0: rank 0/4 pid 31 ready on cn041\ncn041:1: rank 1/4 pid 32 ready on cn041\n" KEY_ERROR("cn042:2: ")
+                    CLOSED_BY_PEER("cn041:0: ", "[10.2.0.5]:14727") CLOSED_BY_PEER("cn041:1: ", "[10.2.0.5]:14728") CLOSED_BY_PEER("cn042:3: ", "[10.2.0.5]:14729")}},
+         .want = {"python-exception rank 2"}},
+    };
+    LOGS_CASES(rows);
+}
+
+#define NOT_A_NUMBER(step, rank, loss) "{\"ts\": \"2026-03-09T10:01:0" step ".249\", \"rank\": " rank ", \"msg\": \"step\", \"step\": " step ", \"loss\": " loss ", \"grad_norm\": NaN}\n"
+#define A_NUMBER(step, rank) "{\"ts\": \"2026-03-09T10:01:0" step ".249\", \"rank\": " rank ", \"msg\": \"step\", \"step\": " step ", \"loss\": 2.1, \"grad_norm\": 1.5}\n"
+
+T_TEST(whose_loss_was_bad_in_the_step_in_which_the_norm_was)
+{
+    static const struct logs_case rows[] = {
+        {.name = "lines of JSON with Python's NaN",
+         .files = {{"all.jsonl", A_NUMBER("1", "0") A_NUMBER("1", "1") A_NUMBER("2", "0") A_NUMBER("2", "1") NOT_A_NUMBER("3", "0", "2.1") NOT_A_NUMBER("3", "1", "NaN")
+                    NOT_A_NUMBER("4", "0", "NaN") NOT_A_NUMBER("4", "1", "NaN") NOT_A_NUMBER("5", "0", "NaN") NOT_A_NUMBER("5", "1", "NaN")}},
+         .want = {"loss-nan-generic rank 1"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

@@ -71,6 +71,24 @@ T_TEST(skew_is_estimated_from_shared_waits)
     LOGS_CASES(rows);
 }
 
+#define AT(t) "[pod/fit-worker-0/x] 2026-03-09T10:04:" t "Z "
+#define ZERO(p) TRACE(p, "fit.py", "24", "mean", "ZeroDivisionError: division by zero")
+
+T_TEST(an_error_of_its_own_logic_comes_before_one_that_weighs_more)
+{
+    static const struct logs_case rows[] = {
+        {.name = "half a second apart in one merged log",
+         .files = {{"all.log", KEY_ERROR("2026-03-09T10:04:27.100Z [rank2]: ") ZERO("2026-03-09T10:04:27.700Z [rank0]: ")
+                    CLOSED_BY_PEER("2026-03-09T10:04:32.500Z [rank1]: ", "[10.2.0.5]:14727")}},
+         .want = {"python-exception rank 2"}},
+        {.name = "the other way round",
+         .files = {{"all.log", ZERO("2026-03-09T10:04:27.100Z [rank0]: ") KEY_ERROR("2026-03-09T10:04:27.700Z [rank2]: ")
+                    CLOSED_BY_PEER("2026-03-09T10:04:32.500Z [rank1]: ", "[10.2.0.5]:14727")}},
+         .want = {"zero-division rank 0"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

@@ -95,6 +95,22 @@ T_TEST(told_by_the_launcher)
     LOGS_CASES(rows);
 }
 
+T_TEST(a_package_that_one_host_lacks)
+{
+#define LACKS(p) TRACE(p, "fit.py", "3", "<module>", "ModuleNotFoundError: No module named 'flashfft_kernels'")
+    static const struct logs_case rows[] = {
+        {.name = "the ranks of the other host wait for them in vain",
+         .files = {{"gn11.log", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") TRACE("[rank0]: ", "fit.py", "66", "setup", "RuntimeError: Socket Timeout")
+                    TRACE("[rank1]: ", "fit.py", "66", "setup", "RuntimeError: Socket Timeout")},
+                   {"gn12.log", LACKS("[rank2]: ") LACKS("[rank3]: ")}},
+         .want = {"wrong-python-env ranks 2,3"}},
+        {.name = "nobody waits: they all lack it",
+         .files = {{"console.log", LACKS("[rank2]: ") LACKS("[rank3]: ")}},
+         .want = {"wrong-python-env all-ranks"}},
+    };
+    LOGS_CASES(rows);
+}
+
 T_TEST(not_everywhere)
 {
     static const struct logs_case rows[] = {

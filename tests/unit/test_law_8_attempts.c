@@ -167,6 +167,37 @@ T_TEST(a_thread_is_not_the_process)
     LOGS_CASES(rows);
 }
 
+#define SAVING(p, lost) \
+    p "Traceback (most recent call last):\n" p "  File \"/home/ivo/fit/fit.py\", line 76, in step\n" p "    loss.backward()\n" p lost "\n" p "\n" \
+    p "During handling of the above exception, another exception occurred:\n" p "\n" p "Traceback (most recent call last):\n"      \
+    p "  File \"/home/ivo/fit/fit.py\", line 80, in main\n" p "    torch.save(state, path)\n" p "RuntimeError: Parent directory /nfs/emergency does not exist.\n"
+
+T_TEST(what_was_survived_or_handled)
+{
+    static const struct logs_case rows[] = {
+        {.name = "victims whose emergency checkpoints fail, too",
+         .files = {{"rank0.log", I_AM("0", "3", "900", "gn11") SAVING("", "RuntimeError: [./gloo/transport/tcp/pair.cc:547] Connection closed by peer [10.2.0.5]:14727")},
+                   {"rank1.log", I_AM("1", "3", "901", "gn11") SAVING("", "KeyError: 'target_ids'")},
+                   {"rank2.log", I_AM("2", "3", "902", "gn11") SAVING("", "RuntimeError: [./gloo/transport/tcp/pair.cc:547] Connection closed by peer [10.2.0.5]:14727")}},
+         .want = {"* rank 1"}},
+        {.name = "a traceback in the error file of a rank that finished, as all did",
+         .files = {{"attempt_0/0/stdout.log", I_AM("0", "2", "900", "gn11") STEPS "2026-03-09 10:04:32,000 INFO [fit] training finished\n"},
+                   {"attempt_0/1/stdout.log", I_AM("1", "2", "901", "gn11") STEPS "2026-03-09 10:04:32,000 INFO [fit] training finished\n"},
+                   {"attempt_0/1/stderr.log", KEY_ERROR("")}},
+         .want = {"healthy"}},
+        {.name = "the same, and the launcher saw it fail",
+         .files = {{"attempt_0/0/stdout.log", I_AM("0", "2", "900", "gn11") STEPS "2026-03-09 10:04:32,000 INFO [fit] training finished\n"},
+                   {"attempt_0/1/stdout.log", I_AM("1", "2", "901", "gn11") STEPS "2026-03-09 10:04:32,000 INFO [fit] training finished\n"},
+                   {"attempt_0/1/stderr.log", KEY_ERROR("")}, {"agent.log", FAILED("1", "1", "901")}},
+         .want = {"python-exception rank 1"}},
+        {.name = "a norm that was no number for a step, in a run that ended well",
+         .files = {{"fit.log", STEP("1", "2.91") STEP("2", "2.74") "2026-03-09 10:03:00,000 INFO [fit] step 30 loss 2.70 grad_norm nan lr 3.0e-04\n" STEP("4", "2.60") STEP("5", "2.55")
+                    STEP("6", "2.50") STEP("7", "2.45") "2026-03-09 10:08:32,000 INFO [fit] training finished\n"}},
+         .want = {"healthy"}},
+    };
+    LOGS_CASES(rows);
+}
+
 #define BIND(level, text) "[" level "309 10:00:00.404414967 socket.cpp:525] [c10d] The server socket has failed to " text "\n"
 
 T_TEST(a_port_that_is_taken_and_a_group_that_forms)
@@ -176,6 +207,10 @@ T_TEST(a_port_that_is_taken_and_a_group_that_forms)
          .files = {{"node1.log", BIND("W", "bind to [::]:31189 (errno: 98 - Address already in use).") BIND("E", "listen on any local network address.")
                     "2026-03-09 10:00:01,219 INFO [torch.distributed.distributed_c10d] Rank 5: Completed store-based barrier for key:store_based_barrier_key:1 with 6 nodes.\n"}},
          .want = {"!c10d-address-in-use*", "*"}},
+        {.name = "the launcher's log apart from those of its processes, which train",
+         .files = {{"agent.log", BIND("W", "bind to [::]:31189 (errno: 98 - Address already in use).") BIND("E", "listen on any local network address.")},
+                   {"attempt_0/0/stdout.log", I_AM("0", "2", "900", "gn11") STEPS}, {"attempt_0/1/stdout.log", I_AM("1", "2", "901", "gn11") STEPS KEY_ERROR("")}},
+         .want = {"python-exception rank 1"}},
         {.name = "nothing comes after it",
          .files = {{"node1.log", BIND("W", "bind to [::]:31189 (errno: 98 - Address already in use).") BIND("E", "listen on any local network address.")}},
          .want = {"c10d-address-in-use*"}},

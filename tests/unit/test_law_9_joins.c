@@ -167,6 +167,52 @@ T_TEST(a_step_that_is_cancelled_while_all_is_well)
     LOGS_CASES(rows);
 }
 
+#define UNIT(n, text) "Mar  9 10:04:31 gn11 fit@" n "[90" n "]: " text
+#define UNIT_LOST(n) CLOSED_BY_PEER("Mar  9 10:04:31 gn11 fit@" n "[90" n "]: [rank" n "]: ", "[10.2.0.5]:14727")
+#define UNIT_ENDED(n, how) "Mar  9 10:04:31 gn11 systemd[1]: fit@" n ".service: Main process exited, code=" how "\n"
+
+T_TEST(units_of_systemd)
+{
+    static const struct logs_case rows[] = {
+        {.name = "an instance that was killed, by the pid that said its rank",
+         .files = {{"journal.log", UNIT("0", "rank 0/3 pid 900 ready on gn11\n") UNIT("1", "rank 1/3 pid 901 ready on gn11\n") UNIT("2", "rank 2/3 pid 902 ready on gn11\n")
+                    UNIT_ENDED("1", "killed, status=9/KILL") UNIT_LOST("0") UNIT_LOST("2") UNIT_ENDED("0", "exited, status=1/FAILURE")
+                    UNIT_ENDED("2", "exited, status=1/FAILURE")}},
+         .want = {"process-killed-sigkill rank 1"}},
+        {.name = "nobody proves whose instance dumped its core, but only one rank says nothing",
+         .files = {{"journal.log", UNIT_LOST("0") UNIT_LOST("2") UNIT_LOST("3") UNIT_ENDED("1", "dumped, status=7/BUS")}, {"rank1.log", "quiet\n"}},
+         .want = {"sigbus-exit-minus-7 rank 1"}},
+    };
+    LOGS_CASES(rows);
+}
+
+#define SLOW(n) TRACE("fit_worker_" n "  | [rank" n "]: ", "loop.py", "140", "reduce_grads", "RuntimeError: [./gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 6000ms for recv operation to complete")
+
+T_TEST(killed_or_gone_or_late)
+{
+    static const struct logs_case rows[] = {
+        {.name = "killed last, by the clean-up: the others had awaited it",
+         .files = {{"up.log", "fit_worker_0  | rank 0/3 pid 900 ready on gn11\nfit_worker_1  | rank 1/3 pid 901 ready on gn11\nfit_worker_2  | rank 2/3 pid 902 ready on gn11\n"
+                    SLOW("1") SLOW("2") "fit_worker_1 exited with code 1\nfit_worker_2 exited with code 1\nfit_worker_0 exited with code 137\n"}},
+         .want = {"rank-stalled rank 0"}},
+        {.name = "killed first: that is why they awaited it",
+         .files = {{"up.log", "fit_worker_0  | rank 0/3 pid 900 ready on gn11\nfit_worker_1  | rank 1/3 pid 901 ready on gn11\nfit_worker_2  | rank 2/3 pid 902 ready on gn11\n"
+                    "fit_worker_0 exited with code 137\n" SLOW("1") SLOW("2") "fit_worker_1 exited with code 1\nfit_worker_2 exited with code 1\n"}},
+         .want = {"process-killed-sigkill rank 0"}},
+        {.name = "some saw it go at once, and one waited until its time was over",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") "2026-03-09 10:04:10,000 ERROR [fit] RuntimeError: [./gloo/transport/tcp/pair.cc:547] Connection closed by peer [10.2.0.5]:14727\n"},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") "2026-03-09 10:04:16,000 ERROR [fit] RuntimeError: [./gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 6000ms for recv operation to complete\n"},
+                   {"rank2.log", I_AM("2", "4", "902", "gn11") "2026-03-09 10:04:10,000 ERROR [fit] RuntimeError: [./gloo/transport/tcp/pair.cc:547] Connection closed by peer [10.2.0.5]:14727\n"},
+                   {"rank3.log", I_AM("3", "4", "903", "gn11")}},
+         .want = {"silent-exit rank 3"}},
+        {.name = "a capture of a terminal cuts the text of a time-out",
+         .files = {{"pane.txt", TRACE("[rank0]: ", "loop.py", "140", "reduce_grads", "RuntimeError: [./gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 6000ms for recv\noperation to complete")
+                    TRACE("[rank1]: ", "loop.py", "140", "reduce_grads", "RuntimeError: [./gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 6000ms for recv\noperation to complete")}},
+         .want = {"!python-exception*", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 T_TEST(an_end_that_was_seen_before_any_victim_comes_first)
 {
     struct logs l;
