@@ -209,6 +209,9 @@ T_TEST(killed_or_gone_or_late)
          .files = {{"pane.txt", TRACE("[rank0]: ", "loop.py", "140", "reduce_grads", "RuntimeError: [./gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 6000ms for recv\noperation to complete")
                     TRACE("[rank1]: ", "loop.py", "140", "reduce_grads", "RuntimeError: [./gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 6000ms for recv\noperation to complete")}},
          .want = {"!python-exception*", "*"}},
+        {.name = "and that of a lost peer",
+         .files = {{"pane.txt", TRACE("[rank1]: ", "loop.py", "140", "reduce_grads", "RuntimeError: [./gloo/transport/tcp/pair.cc:538] Read error [127.0.0.1]:57543: Connection reset by pe\ner")}},
+         .want = {"!python-exception*", "*"}},
     };
     LOGS_CASES(rows);
 }
