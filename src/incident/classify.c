@@ -369,15 +369,24 @@ static void survived_elsewhere(struct fr_case *c)
 /* A traceback in the error file of a rank whose output file says that it finished, in a run in which nobody failed, was caught. */
 static void caught(struct fr_case *c)
 {
-    bool well = fr_case_ended_well(c);
-    for (uint32_t i = 0; well && i < c->obs.n; i++) {
-        const struct fr_obs *done = &c->obs.v[i];
-        for (uint32_t k = 0; done->e->fact == FR_FACT_DONE && done->rank >= 0 && k < c->obs.n; k++) {
-            struct fr_obs *o = &c->obs.v[k];
-            if (o->rank == done->rank && o->src != done->src && o->e->trace != NULL && o->meaning == FR_MEANS_CAUSE) {
-                o->recovered = true;
-                o->fatal = false;
-            }
+    int32_t top = -1;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        top = o->e->fact == FR_FACT_DONE && o->rank > top && o->rank < 1000000 ? o->rank : top;
+    }
+    uint32_t *said = top >= 0 && fr_case_ended_well(c) ? FR_NEW_N(&c->arena, uint32_t, (size_t)top + 1) : NULL; /* its source + 1 */
+    for (uint32_t i = 0; said != NULL && i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        if (o->e->fact == FR_FACT_DONE && o->rank >= 0 && o->rank <= top) {
+            said[o->rank] = o->src + 1;
+        }
+    }
+    for (uint32_t i = 0; said != NULL && i < c->obs.n; i++) {
+        struct fr_obs *o = &c->obs.v[i];
+        bool done = o->rank >= 0 && o->rank <= top && said[o->rank] != 0 && said[o->rank] != o->src + 1;
+        if (done && o->e->trace != NULL && o->meaning == FR_MEANS_CAUSE) {
+            o->recovered = true;
+            o->fatal = false;
         }
     }
 }

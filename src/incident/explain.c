@@ -224,13 +224,15 @@ static void set_collateral(struct fr_case *c, const struct fr_cand *k, struct fr
             guilty |= k->ranks.v[g] == x->rank;
         }
         const struct fr_obs *o = x->symptom != NULL ? x->symptom : x->exit;
-        if (guilty || o == NULL) {
+        bool by_itself = x->symptom == NULL && x->has_exit && !x->stopped && x->exitcode != 0;
+        bool open = k->scope == FR_SCOPE_UNKNOWN || k->n_unknown != 0; /* then it may be the one */
+        if (guilty || o == NULL || (by_itself && open)) {
             continue;
         }
         struct fr_collateral *slot = FR_PUSH(&in->collateral);
         if (slot != NULL) {
             *slot = (struct fr_collateral){.rank = x->rank, .has_evidence = true, .evidence = quote(c, r, o)};
-            slot->cls = dup(r, fr_sv_z(o->failure >= 0 ? c->lib->failures[o->failure].id : "stopped-by-launcher"));
+            slot->cls = dup(r, fr_sv_z(o->failure >= 0 ? c->lib->failures[o->failure].id : by_itself ? "ended-by-itself" : "stopped-by-launcher"));
         }
     }
 }

@@ -127,10 +127,43 @@ static bool are_numbered(struct fr_case *c, struct hosts *h)
     return seen != NULL && waiting >= 2;
 }
 
+/* srun --label: tasks 0 to n - 1, none of which starts further processes, each dies once at most, and several lose a peer. */
+static bool tasks_are_ranks(struct fr_case *c)
+{
+    enum { TASKS_MAX = 4096 };
+    struct host *v = FR_NEW_N(&c->arena, struct host, TASKS_MAX);
+    uint8_t *seen = FR_NEW_N(&c->arena, uint8_t, TASKS_MAX);
+    uint32_t n = 0, tasks = 0, waiting = 0;
+    bool fits = v != NULL && seen != NULL && c->task_rank.n == 0;
+    for (uint32_t i = 0; fits && i < c->set->sources.n; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        for (uint32_t k = 0; fits && k < s->speakers.n; k++) {
+            const struct fr_who *who = &s->speakers.v[k].who;
+            fits = who->task < TASKS_MAX && who->local_rank < 0;
+            n = who->task >= 0 && fits && (uint32_t)who->task + 1 > n ? (uint32_t)who->task + 1 : n;
+            tasks += who->task >= 0 && fits && seen[who->task]++ == 0;
+        }
+    }
+    for (uint32_t i = 0; fits && i < c->obs.n; i++) {
+        const struct fr_event *e = c->obs.v[i].e;
+        fr_sv reason = fr_event_text(e, FR_KEY_REASON);
+        fits = !(e->fact == FR_FACT_EXIT && (fr_sv_eq(reason, FR_SV("agent")) || fr_sv_eq(reason, FR_SV("table")) || fr_sv_eq(reason, FR_SV("table-root"))));
+        if (fits && e->who.task >= 0 && e->who.task < TASKS_MAX) {
+            struct host *one = &v[e->who.task];
+            one->deaths += e->trace != NULL && e->line == e->trace->last_line ? e->count : 0;
+            waiting += !one->waits && (e->fact == FR_FACT_PEER_LOST || e->fact == FR_FACT_TIMEOUT);
+            one->waits |= e->fact == FR_FACT_PEER_LOST || e->fact == FR_FACT_TIMEOUT;
+            fits = one->deaths <= 1;
+        }
+    }
+    return fits && tasks >= 3 && tasks == n && waiting >= 2 && (c->world < 0 || (uint32_t)c->world == n);
+}
+
 void fr_case_hosts(struct fr_case *c)
 {
     struct hosts h = {.max = 4096};
     FR_AUTO(fr_buf) key = FR_BUF_INIT(512);
+    c->task_is_rank = c->task_is_rank || tasks_are_ranks(c);
     join_all(c);
     c->host_is_rank = each_is_one(c, &c->arena);
     h.v = c->host_is_rank ? NULL : FR_NEW_N(&c->arena, struct host, h.max);

@@ -151,7 +151,8 @@ static void accuse_silent(struct fr_case *c, const struct tally *t)
         return;
     }
     fr_cand_obs(c, k, (uint32_t)t->first);
-    for (uint32_t i = 0; i < t->suspects; i++) {
+    bool ended = k->ground == FR_GROUND_EXIT && k->ranks.n == 1; /* one of them is seen to have ended by itself */
+    for (uint32_t i = 0; i < t->suspects && !ended; i++) {
         fr_cand_rank(c, k, t->suspect[i]->rank);
     }
     k->ground = k->ground == FR_GROUND_EXIT || k->ground == FR_GROUND_ACCUSED ? k->ground : FR_GROUND_SILENCE;

@@ -31,7 +31,7 @@ class Box:
     def run(self, *args):
         env = {**os.environ, "TERM": "xterm", "LC_ALL": "C"}
         return subprocess.run([PROGRAM, "check", *args], cwd=self.folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=120)
+                              stderr=subprocess.PIPE, timeout=600)
 
     def json(self, *args):
         return json.loads(self.run("-f", "json", *args).stdout)
@@ -127,7 +127,7 @@ def test_layouts(box):
     for name, words in (("ds-model", "A DeepSpeed checkpoint lacks files: ds-model/global_step100"), ("step-5", "A distributed checkpoint is incomplete: step-5")):
         line = box.run(name).stdout.decode().splitlines()[0]
         check(line == "Do not promote: " + words, f"{name}: the first line", line)
-    p = subprocess.run([PROGRAM, "check", "."], cwd=box.folder + "/step-5", stdout=subprocess.PIPE, timeout=120)
+    p = subprocess.run([PROGRAM, "check", "."], cwd=box.folder + "/step-5", stdout=subprocess.PIPE, timeout=600)
     check(p.stdout.startswith(b"Do not promote: A distributed checkpoint is incomplete\n"), "the folder we are in has no name", p.stdout)
 
 

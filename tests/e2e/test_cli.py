@@ -34,11 +34,11 @@ class Sandbox:
 
     def run(self, *args, stdin=b"", **more):
         return subprocess.run([PROGRAM, *args], cwd=self.folder, env=environment(self.folder), input=stdin,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, **more)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600, **more)
 
     def sh(self, line):
         return subprocess.run(["bash", "-c", "set -o pipefail; " + line], cwd=self.folder, env=environment(self.folder),
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600)
 
 
 def commands(box):

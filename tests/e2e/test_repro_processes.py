@@ -27,7 +27,7 @@ def start(*args, tmp):
 
 def run(*args, tmp):
     p = start(*args, tmp=tmp)
-    out, err = p.communicate(timeout=120)
+    out, err = p.communicate(timeout=600)
     return p.returncode, out.decode(), err.decode()
 
 
@@ -117,7 +117,7 @@ def ended_by_signals(tmp):
     for signum in (signal.SIGINT, signal.SIGTERM):
         p = hung(tmp)
         p.send_signal(signum)
-        p.communicate(timeout=60)
+        p.communicate(timeout=600)
         check(p.returncode == -signum, f"signal {signum} ends it by that signal", str(p.returncode))
         check(processes(tmp) == [], "no process is left after an interrupt", str(processes(tmp)))
         check(os.listdir(tmp) == [], "no folder is left after an interrupt", str(os.listdir(tmp)))

@@ -220,6 +220,23 @@ T_TEST(containers_of_one_rank_each)
     LOGS_CASES(rows);
 }
 
+T_TEST(tasks_of_srun_that_are_one_process_each)
+{
+    static const struct logs_case rows[] = {
+        {.name = "tasks 0 to 2, each dies once, several lose a peer",
+         .files = {{"slurm-9.out", "0: step 12 loss 2.9\n" KEY_ERROR("1: ") CLOSED_BY_PEER("0: ", "[10.2.0.5]:14727") CLOSED_BY_PEER("2: ", "[10.2.0.5]:14728")}},
+         .want = {"python-exception rank 1"}},
+        {.name = "task 1 is not there",
+         .files = {{"slurm-9.out", "0: step 12 loss 2.9\n" KEY_ERROR("2: ") CLOSED_BY_PEER("0: ", "[10.2.0.5]:14727") CLOSED_BY_PEER("3: ", "[10.2.0.5]:14728")}},
+         .want = {"!* rank *", "*"}},
+        {.name = "a launcher in each task",
+         .files = {{"slurm-9.out", KEY_ERROR("1: ") CLOSED_BY_PEER("0: ", "[10.2.0.5]:14727") CLOSED_BY_PEER("2: ", "[10.2.0.5]:14728")
+                    "1: ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 3 (pid: 901) of binary: /usr/bin/python3\n"}},
+         .want = {"!* rank 1", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 #define NOT_A_NUMBER(step, rank, loss) "{\"ts\": \"2026-03-09T10:01:0" step ".249\", \"rank\": " rank ", \"msg\": \"step\", \"step\": " step ", \"loss\": " loss ", \"grad_norm\": NaN}\n"
 #define A_NUMBER(step, rank) "{\"ts\": \"2026-03-09T10:01:0" step ".249\", \"rank\": " rank ", \"msg\": \"step\", \"step\": " step ", \"loss\": 2.1, \"grad_norm\": 1.5}\n"
 

@@ -95,6 +95,17 @@ T_TEST(told_by_the_launcher)
     LOGS_CASES(rows);
 }
 
+T_TEST(who_may_be_the_one_is_no_victim)
+{
+    struct logs l;
+    logs_begin(&l);
+    logs_add(&l, "console.log", KEY_ERROR("") STOP("902") FAILED("1", "0", "900") TABLE_HEAD OWN_END("1", "1", "901") STOPPED("2", "2", "902") TABLE_ROOT OWN_END("0", "0", "900") TABLE_END);
+    T_EQ_STR(logs_answer(&l), "python-exception unknown");
+    const struct fr_incident *in = logs_incident(&l, 0);
+    T_OK(in != NULL && in->collateral.n == 1 && in->collateral.v[0].rank == 2); /* the launcher ended that one */
+    logs_end(&l);
+}
+
 T_TEST(a_package_that_one_host_lacks)
 {
 #define LACKS(p) TRACE(p, "fit.py", "3", "<module>", "ModuleNotFoundError: No module named 'flashfft_kernels'")

@@ -167,6 +167,28 @@ T_TEST(a_step_that_is_cancelled_while_all_is_well)
     LOGS_CASES(rows);
 }
 
+T_TEST(what_one_table_proves)
+{
+    static const struct logs_case rows[] = {
+        {.name = "when the agent looked no other process had ended, and the log shows no more",
+         .files = {{"console.log", TABLE_HEAD "  <NO_OTHER_FAILURES>\n" TABLE_ROOT ROW("0", "10:05:01", "gn11", "3", "3", "1", "903", "") TABLE_END}},
+         .want = {"torchrun-child-failed rank 3"}},
+        {.name = "what was above its last row is cut off",
+         .files = {{"console.log", TABLE_ROOT ROW("0", "10:05:01", "gn11", "3", "3", "1", "903", "") TABLE_END}},
+         .want = {"!* rank *", "*"}},
+        {.name = "it waited for another one",
+         .files = {{"console.log", WAITED("3", "10:14:30", "3", "412", "ALLREDUCE", "600029") TABLE_HEAD "  <NO_OTHER_FAILURES>\n" TABLE_ROOT
+                    ROW("0", "10:14:31", "gn11", "3", "3", "1", "903", "") TABLE_END}},
+         .want = {"!* rank *", "*"}},
+        {.name = "of two that say nothing, the one whose exit code no exception gives",
+         .files = {{"console.log", I_AM("0", "6", "900", "gn11") I_AM("1", "6", "901", "gn11") CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727") CLOSED_BY_PEER("[rank1]: ", "[10.2.0.5]:14728")
+                    CLOSED_BY_PEER("[rank3]: ", "[10.2.0.5]:14729") CLOSED_BY_PEER("[rank4]: ", "[10.2.0.5]:14730") FAILED("17", "2", "902")
+                    TABLE_HEAD "  <NO_OTHER_FAILURES>\n" TABLE_ROOT ROW("0", "10:05:01", "gn11", "2", "2", "17", "902", "") TABLE_END}},
+         .want = {"silent-exit rank 2"}},
+    };
+    LOGS_CASES(rows);
+}
+
 #define UNIT(n, text) "Mar  9 10:04:31 gn11 fit@" n "[90" n "]: " text
 #define UNIT_LOST(n) CLOSED_BY_PEER("Mar  9 10:04:31 gn11 fit@" n "[90" n "]: [rank" n "]: ", "[10.2.0.5]:14727")
 #define UNIT_ENDED(n, how) "Mar  9 10:04:31 gn11 systemd[1]: fit@" n ".service: Main process exited, code=" how "\n"
