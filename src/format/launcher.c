@@ -131,20 +131,41 @@ static bool vllm_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
-/* Composer: "ERROR:composer.cli.launcher:Rank 2 crashed with exit code -7." */
+/* Composer: "ERROR:composer.cli.launcher:Rank 2 crashed with exit code -7.", "ERROR:composer.cli.launcher:Global rank 2 (PID 7)
+ * exited with code -11", which it prints of each rank, those that it ended among them. */
 static bool composer_fact(struct fr_draft *d, fr_sv text)
 {
     fr_sv at;
     int32_t rank = -1;
-    if (!fr_lex_find(text, "Rank ", &at) || !fr_lex_index(&at, &rank) ||
-        !fr_lex_lit(&at, " crashed with exit code ")) {
+    bool crashed = fr_lex_find(text, "Rank ", &at) && fr_lex_index(&at, &rank) &&
+                   fr_sv_starts(at, FR_SV(" crashed with exit code "));
+    if (!crashed && !(fr_lex_find(text, "Global rank ", &at) && fr_lex_index(&at, &rank) &&
+                      fr_sv_starts(at, FR_SV(" (PID ")) &&
+                      fr_draft_num_after(d, FR_KEY_PID, at, FR_SV("(PID ")))) {
         return false;
     }
     d->fact = FR_FACT_EXIT;
     fr_draft_num(d, FR_KEY_RANK, rank, FR_SV_NONE);
-    (void)fr_draft_num_after(d, FR_KEY_EXITCODE, text, FR_SV("exit code "));
+    if (!fr_draft_num_after(d, FR_KEY_EXITCODE, at, crashed ? FR_SV("exit code ") : FR_SV(") exited with code "))) {
+        return false;
+    }
     fr_draft_text(d, FR_KEY_REASON, FR_SV("composer"));
     return true;
+}
+
+/* Paddle's launch: "Container rank 0 status failed cmd ['python', 'fit.py'] code 1 log log/workerlog.0": counted on each host. */
+static bool container_fact(struct fr_draft *d, fr_sv text)
+{
+    fr_sv at, end;
+    int32_t local = -1;
+    if (!fr_lex_find(text, "Container rank ", &at) || !fr_lex_index(&at, &local) ||
+        !fr_lex_lit(&at, " status failed cmd ") || !fr_lex_find(at, "] code ", &end)) {
+        return false;
+    }
+    d->fact = FR_FACT_EXIT;
+    fr_draft_num(d, FR_KEY_LOCAL_RANK, local, FR_SV_NONE);
+    fr_draft_text(d, FR_KEY_REASON, FR_SV("paddle"));
+    return fr_draft_num_after(d, FR_KEY_EXITCODE, at, FR_SV("] code "));
 }
 
 /* Paddle: "ABORT!!! Out of all 4 trainers, the trainer process with rank=[1, 3] was aborted." */
@@ -223,7 +244,7 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
     static bool (*const readers[])(struct fr_draft *, fr_sv) = {
         deepspeed_fact, success_fact, subprocess_fact, spawn_fact, loader_fact,
         vllm_fact,      composer_fact, paddle_fact,    event_fact, server_fact,
-        compose_fact};
+        compose_fact,   container_fact};
     (void)ctx;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
         struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_EXIT);
@@ -241,9 +262,12 @@ static const char *const literals[] = {
     " terminated with exit code", "DataLoader worker (pid",
     "died unexpectedly",          " crashed with exit code ",
     "the trainer process with rank=[", "torchelastic.worker.status.FAILED",
+    ") exited with code ",        " status failed cmd ",
     " failed to start",           " scheduler is dead",  " exited with code ", NULL};
 
 static const struct fr_format_sample samples[] = {
+    {"ERROR:composer.cli.launcher:Global rank 2 (PID 4310) exited with code -11", "fact=exit rank=2 pid=4310 exitcode=-11 reason=composer"},
+    {"Container rank 1 status failed cmd ['/usr/bin/python3', '-u', 'fit.py'] code 1 log log/workerlog.1 ", "fact=exit local_rank=1 exitcode=1 reason=paddle"},
     {"fit-worker-2 exited with code 137", "fact=exit node=fit-worker-2 exitcode=137 reason=compose"},
     {"the run exited with code 0", ""},
     {"[2024-05-01 10:00:00,123] [INFO] [launch.py:319:sigkill_handler] Killing subprocess 4242",
