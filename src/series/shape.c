@@ -3,12 +3,18 @@
  * kind a byte, is the same for lines of one shape, so parsers go the same way through them, unless
  * they branch on a number's value. Those branches are what the trials are for: of any two numbers
  * each is seen as the greater one, as zeros and as nines. */
-#include "series/shape.h"
+#include "series/shape_wide.h"
 
 #include "base/load.h"
 #include "series/keys.h"
 #include "series/num.h"
 #include "series/series.h"
+
+#ifdef FR_SHAPE_X86
+#define CHOOSE(fn) (__builtin_cpu_supports("avx2") ? fn##_avx2 : fn##_portable)
+#else
+#define CHOOSE(fn) fn##_portable
+#endif
 
 /* ---- does it fit ---- */
 
@@ -42,7 +48,7 @@ static inline bool any(bytes16 x)
 }
 
 /* What differs early, as prefixes do, is told early; then the rest is looked at in one go. */
-bool fr_shape_fits(const struct fr_shape *s, fr_sv line)
+bool fr_shape_fits_portable(const struct fr_shape *s, fr_sv line)
 {
     if (line.n != s->n) {
         return false;
@@ -67,10 +73,12 @@ bool fr_shape_fits(const struct fr_shape *s, fr_sv line)
     return !any(x | y);
 }
 
-/* ---- the numbers of a line that fits ---- */
+bool fr_shape_fits(const struct fr_shape *s, fr_sv line)
+{
+    return CHOOSE(fr_shape_fits)(s, line);
+}
 
-enum { STEP, MAX_STEP, BATCH, EPOCH, ATTEMPTED, BEST, VALUE, FIELDS = VALUE + FR_METRIC_COUNT_ };
-#define NEVER_SEEN (~(uint64_t)0) /* no digits */
+/* ---- the numbers of a line that fits ---- */
 
 /* The digits one byte each, the point closed up. */
 static inline uint64_t digits_at(const char *p, unsigned shift, uint64_t before, uint64_t others)
@@ -153,7 +161,7 @@ static void put_place(struct fr_point *pt, unsigned field, double v)
 }
 
 /* Columns seldom change all at once, so most numbers are in the point already. */
-const struct fr_point *fr_shape_point(struct fr_shape *s, fr_sv line)
+const struct fr_point *fr_shape_point_portable(struct fr_shape *s, fr_sv line)
 {
     for (unsigned i = 0; i < s->n_slots; i++) {
         struct fr_shape_slot *slot = &s->slots[i];
@@ -170,6 +178,19 @@ const struct fr_point *fr_shape_point(struct fr_shape *s, fr_sv line)
         }
     }
     return s->is_point ? &s->point : NULL;
+}
+
+const struct fr_point *fr_shape_point(struct fr_shape *s, fr_sv line)
+{
+    return CHOOSE(fr_shape_point)(s, line);
+}
+
+void fr_shape_alone(const struct fr_shape *s, fr_sv line, double *ret)
+{
+    for (unsigned bits = s->by_itself; bits != 0; bits &= bits - 1) {
+        unsigned i = (unsigned)__builtin_ctz(bits);
+        ret[i] = read_number(&s->slots[i], &s->more[i], last_digits(&s->slots[i], line.p), line);
+    }
 }
 
 /* ---- learning one ---- */
@@ -486,5 +507,6 @@ bool fr_shape_learn(struct fr_shape *ret, fr_sv line, uint64_t dialects, size_t 
         }
     }
     set_bytes(ret, &t);
+    fr_shape_widen(ret);
     return true;
 }

@@ -37,12 +37,24 @@ struct fr_shape_more {
     uint8_t shift;
 };
 
+/* Four numbers to be read at once: the sixteen bytes at `at` hold each. A number is its digits
+ * divided by `by`, times `times` (one of the two is 1), times `last`: its sign and unit. */
+struct fr_shape_four {
+    _Alignas(16) uint8_t pick[4][16]; /* where its sixteen digits are, 0x80: there is none */
+    double by[4], times[4], last[4];
+    uint16_t at[4];
+};
+
 struct fr_shape {
     uint8_t n_slots;
     bool is_point; /* false: the parsers take no line of this shape */
     struct fr_point point;
     struct fr_shape_slot slots[FR_SHAPE_SLOTS];
     struct fr_shape_more more[FR_SHAPE_SLOTS];
+    struct fr_shape_four fours[FR_SHAPE_SLOTS / 4];
+    uint16_t with_exponent, by_itself; /* slots; those over what is exact for four at once */
+    uint8_t to[FR_SHAPE_SLOTS];        /* of a slot: the place of its field in the point, by 8 */
+    uint8_t n_whole;                   /* the first slots, of fields that are no fractions */
     uint16_t n;
     _Alignas(16) uint8_t like[FR_SHAPE_BYTES];
     _Alignas(16) uint8_t room[FR_SHAPE_BYTES];
