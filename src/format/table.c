@@ -156,7 +156,6 @@ int fr_table_line(struct fr_table *t, const struct fr_record *rec, fr_sv text)
         break;
     case FR_TABLE_BLOCK:
         t->in_row = false;
-        t->alone |= fr_sv_has(text, FR_SV("<NO_OTHER_FAILURES>"));
         if (fr_sv_has(text, FR_SV("Root Cause"))) {
             t->is_root = true;
         } else if (fr_sv_has(text, FR_SV("Failures"))) {
@@ -230,9 +229,6 @@ bool fr_table_take(struct fr_table *t, struct fr_arena *out, struct fr_trace_don
     }
     if (!fr_sv_starts(t->message, FR_SV("To enable traceback see"))) {
         fr_draft_text(d, FR_KEY_EXCEPTION, fr_arena_dup(out, t->message));
-    }
-    if (t->alone) {
-        fr_draft_num(d, FR_KEY_COUNT, 1, FR_SV_NONE);
     }
     fr_draft_text(d, FR_KEY_REASON, t->is_root ? FR_SV("table-root") : FR_SV("table"));
     t->in_row = t->has_exit = false;

@@ -20,7 +20,6 @@ enum fr_table_kind {
 struct fr_table {
     struct fr_arena arena; /* of the row being read: at most 16 KiB */
     bool in_row, is_root, in_traceback;
-    bool alone; /* "<NO_OTHER_FAILURES>": when the agent looked, no other process had ended */
     uint32_t lines, strange;
     int64_t rank, local_rank, exitcode, pid, time;
     bool has_exit;

@@ -369,7 +369,6 @@ static bool in_table(struct fr_tracer *t, const struct fr_record *rec, uint64_t 
             next->state = IN_DUMP;
             fr_table_begin(&next->table);
             next->table.is_root = o->table.is_root;
-            next->table.alone = o->table.alone;
             next->table.lines = o->table.lines;
             (void)fr_table_line(&next->table, rec, text);
         }

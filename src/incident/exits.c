@@ -340,16 +340,11 @@ static void lone_exit(struct fr_case *c)
     }
     bool task = lone != NULL && fr_sv_eq(fr_event_text(lone->exit->e, FR_KEY_REASON), FR_SV("srun"));
     static const char *const telling[] = {"mpirun-first", "horovodrun", "composer", "paddle", "tgi", "sglang", NULL}; /* of several, this one */
-    bool told = c->ranks.n > 1 || c->world == 1, alone = false;
-    for (uint32_t i = 0; lone != NULL && i < c->obs.n; i++) { /* a table in which no other process had failed */
-        const struct fr_obs *o = &c->obs.v[i];
-        alone |= !told && o->e->fact == FR_FACT_EXIT && o->attempt == c->attempt && fr_event_num(o->e, FR_KEY_COUNT, 0) == 1 && fr_case_exit_rank(c, o) == lone->rank;
-    }
+    bool told = c->ranks.n > 1 || c->world == 1;
     for (const char *const *t = telling; lone != NULL && *t != NULL; t++) {
         told |= fr_sv_eq(fr_event_text(lone->exit->e, FR_KEY_REASON), fr_sv_z(*t));
     }
-    told |= alone;
-    int32_t f = fr_case_class(c, task ? "slurm-task-exit" : alone ? "torchrun-child-failed" : "silent-exit");
+    int32_t f = fr_case_class(c, task ? "slurm-task-exit" : "silent-exit");
     bool first = lone != NULL && fr_case_told_first(lone->exit) && !has_timeouts(c); /* those who lost a peer lost this one */
     if (lone == NULL || f < 0 || !told || (has_complaints(c) && !first)) {
         return;

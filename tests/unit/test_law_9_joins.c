@@ -170,15 +170,8 @@ T_TEST(a_step_that_is_cancelled_while_all_is_well)
 T_TEST(what_one_table_proves)
 {
     static const struct logs_case rows[] = {
-        {.name = "when the agent looked no other process had ended, and the log shows no more",
+        {.name = "when the agent looked no other process had ended: it was the first one in 11 of 18 real runs, which is no proof",
          .files = {{"console.log", TABLE_HEAD "  <NO_OTHER_FAILURES>\n" TABLE_ROOT ROW("0", "10:05:01", "gn11", "3", "3", "1", "903", "") TABLE_END}},
-         .want = {"torchrun-child-failed rank 3"}},
-        {.name = "what was above its last row is cut off",
-         .files = {{"console.log", TABLE_ROOT ROW("0", "10:05:01", "gn11", "3", "3", "1", "903", "") TABLE_END}},
-         .want = {"!* rank *", "*"}},
-        {.name = "it waited for another one",
-         .files = {{"console.log", WAITED("3", "10:14:30", "3", "412", "ALLREDUCE", "600029") TABLE_HEAD "  <NO_OTHER_FAILURES>\n" TABLE_ROOT
-                    ROW("0", "10:14:31", "gn11", "3", "3", "1", "903", "") TABLE_END}},
          .want = {"!* rank *", "*"}},
         {.name = "of two that say nothing, the one whose exit code no exception gives",
          .files = {{"console.log", I_AM("0", "6", "900", "gn11") I_AM("1", "6", "901", "gn11") CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727") CLOSED_BY_PEER("[rank1]: ", "[10.2.0.5]:14728")
