@@ -134,6 +134,7 @@ fr_sv fr_case_short_host(fr_sv name);                           /* "gpu-07" of "
 int32_t fr_case_pid_rank(const struct fr_case *c, int32_t node, int64_t pid);
 /* exits.c: mpirun and horovodrun say which process was the first to end, which is no complaint of its own */
 bool fr_case_told_first(const struct fr_obs *exit);
+bool fr_case_has_complaints(const struct fr_case *c);           /* exits.c: somebody lost a peer or waited in vain, whoever it was */
 /* exits.c: whose end an EXIT fact reports, -1 unknown */
 /* "0-3,7" of srun -> fn for each task, with its rank or -1 where nobody proved it. */
 typedef void fr_task_fn(struct fr_case *c, const struct fr_obs *o, int32_t task, int32_t rank);

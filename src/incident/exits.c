@@ -287,7 +287,7 @@ static void odd_exit(struct fr_case *c, const struct fr_rank *r)
 }
 
 /* Somebody waited in vain or lost a peer: then a lone exit may be a victim's. */
-static bool has_complaints(const struct fr_case *c)
+bool fr_case_has_complaints(const struct fr_case *c)
 {
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
@@ -346,7 +346,7 @@ static void lone_exit(struct fr_case *c)
     }
     int32_t f = fr_case_class(c, task ? "slurm-task-exit" : "silent-exit");
     bool first = lone != NULL && fr_case_told_first(lone->exit) && !has_timeouts(c); /* those who lost a peer lost this one */
-    if (lone == NULL || f < 0 || !told || (has_complaints(c) && !first)) {
+    if (lone == NULL || f < 0 || !told || (fr_case_has_complaints(c) && !first)) {
         return;
     }
     struct fr_cand *k = fr_case_cand(c, f, FR_GROUND_EXIT);

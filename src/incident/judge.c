@@ -412,18 +412,6 @@ static bool is_first_seen(const struct fr_obs *exit)
     return fr_sv_eq(reason, FR_SV("agent")) || fr_sv_eq(reason, FR_SV("table-root"));
 }
 
-/* Somebody complained of a peer, whoever it was. */
-static bool has_complaints(const struct fr_case *c)
-{
-    for (uint32_t i = 0; i < c->obs.n; i++) {
-        const struct fr_obs *o = &c->obs.v[i];
-        if (o->attempt == c->attempt && (o->meaning == FR_MEANS_SYMPTOM || o->e->fact == FR_FACT_PEER_LOST || o->e->fact == FR_FACT_TIMEOUT)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* All ranks ended by themselves the way an exception does, the launcher saw another one than the winner first, and of all others the
  * log has lost every word. Who waits for a peer's GPU is stopped and does not end so: then they failed alike. */
 static void lost_words(struct fr_case *c, struct fr_cand *best)
@@ -431,7 +419,7 @@ static void lost_words(struct fr_case *c, struct fr_cand *best)
     const char *category = fr_cand_class(c, best)->category;
     bool gpu = strcmp(category, "cuda") == 0 || strcmp(category, "memory") == 0, rooted = false;
     bool told = best->ground == FR_GROUND_SIGNAL || best->ground == FR_GROUND_TRACE;
-    if (best->scope != FR_SCOPE_RANK || !best->fatal || !told || !gpu || !is_whole(c) || has_complaints(c)) {
+    if (best->scope != FR_SCOPE_RANK || !best->fatal || !told || !gpu || !is_whole(c) || fr_case_has_complaints(c)) {
         return;
     }
     for (uint32_t i = 0; i < c->ranks.n; i++) {
