@@ -106,6 +106,20 @@ static void lint_ids(struct lint *l, const struct fr_failure *f, const char *key
     }
 }
 
+/* Each would take the other's place as the answer, and a third one would be it. */
+static void lint_mutual(struct lint *l, const struct fr_failure *f)
+{
+    for (const char *const *id = f->explains; *id != NULL; id++) {
+        int at = fr_library_find(l->lib, fr_sv_z(*id));
+        const char *const *back = at < 0 ? NULL : l->lib->failures[at].explains;
+        for (; back != NULL && *back != NULL; back++) {
+            if (strcmp(*back, f->id) == 0 && strcmp(f->id, *id) < 0) {
+                BAD(l, f, "'explains' names '%.60s', which names it back", *id);
+            }
+        }
+    }
+}
+
 /* Remembers one line of prose; complains when another failure already has it. */
 static void lint_prose(struct lint *l, const struct fr_failure *f, uint32_t index, bool own,
                        fr_sv text)
@@ -349,6 +363,7 @@ int fr_library_lint(const struct fr_library *lib,
         lint_sections(&l, f);
         lint_ids(&l, f, "related", f->related);
         lint_ids(&l, f, "explains", f->explains);
+        lint_mutual(&l, f);
         lint_ids(&l, f, "requires", f->requires);
         lint_ids(&l, f, "excludes", f->excludes);
     }

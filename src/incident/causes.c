@@ -73,12 +73,18 @@ static fr_sv format(struct fr_case *c, const char *fmt, va_list ap)
 
 void fr_cand_for(struct fr_case *c, struct fr_cand *k, const char *fmt, ...)
 {
+    va_list ap;
+    va_start(ap, fmt);
+    fr_sv text = format(c, fmt, ap);
+    va_end(ap);
+    for (uint32_t i = 0; i < k->for_.n; i++) {
+        if (fr_sv_eq(k->for_.v[i], text)) {
+            return; /* the same of another rank */
+        }
+    }
     fr_sv *slot = k->for_.n < 16 ? FR_PUSH(&k->for_) : NULL;
     if (slot != NULL) {
-        va_list ap;
-        va_start(ap, fmt);
-        *slot = format(c, fmt, ap);
-        va_end(ap);
+        *slot = text;
     }
 }
 

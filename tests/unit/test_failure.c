@@ -327,6 +327,26 @@ static void lint_says(const char *from, const char *to, const char *what)
     fr_arena_release(&arena);
 }
 
+T_TEST(two_that_explain_each_other)
+{
+    static const char *const first[] = {"boiler-other", NULL}, *const second[] = {"boiler-empty", NULL}, *const none[] = {NULL};
+    struct fr_arena arena = FR_ARENA_INIT(0);
+    struct fr_parsed p;
+    T_EQ_INT(fr_failure_parse(fr_sv_z(page), "memory/boiler-empty.md", &arena, NULL, &p), 0);
+    for (int mutual = 0; mutual < 2; mutual++) {
+        struct heard heard = {"", 0};
+        struct fr_complain complain = {.fn = hear, .ctx = &heard};
+        struct fr_failure both[2] = {p.failure, p.failure};
+        both[1].id = "boiler-other";
+        both[0].explains = first;
+        both[1].explains = mutual != 0 ? second : none;
+        const struct fr_library lib = {both, 2, p.signals, 2};
+        T_EQ_INT(fr_library_lint(&lib, NULL, NULL, NULL, &complain), 0);
+        T_EQ_INT(strstr(heard.text, "names it back") != NULL, mutual);
+    }
+    fr_arena_release(&arena);
+}
+
 #define COMPLETE                                                                            \
     "## Affected systems\n\nx\n## How to confirm\n\nx\n## Fix\n\nx\n## Prevention\n\nx\n" \
     "## For the executive\n\nx\n## For the engineer\n\nx\n## For the on-call\n\nx\n"
