@@ -114,7 +114,7 @@ static void lint_mutual(struct lint *l, const struct fr_failure *f)
         const char *const *back = at < 0 ? NULL : l->lib->failures[at].explains;
         for (; back != NULL && *back != NULL; back++) {
             if (strcmp(*back, f->id) == 0 && strcmp(f->id, *id) < 0) {
-                BAD(l, f, "'explains' names '%.60s', which names it back", *id);
+                BAD(l, f, "'explains' names '%.60s', which names it back: keep the one that comes first", *id);
             }
         }
     }

@@ -64,7 +64,7 @@ static bool peel_compose(struct fr_record *rec)
     return true;
 }
 
-/* "node07:3: text": the third process there. The same shape ends "file.c:12: ", so the name must be a host's. */
+/* "node07:3: text": its process number 3, from 0. The same shape ends "file.c:12: ", so the name must be a host's. */
 static bool peel_process(struct fr_record *rec)
 {
     fr_sv at = rec->text, name;

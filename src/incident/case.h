@@ -130,6 +130,8 @@ bool fr_case_ended_well(const struct fr_case *c); /* classify.c: somebody finish
 /* identity.c */
 int32_t fr_case_rank_of(const struct fr_case *c, const struct fr_who *who, uint32_t src);
 int32_t fr_case_node_of(struct fr_case *c, fr_sv name);         /* index, interned; -1 for empty */
+enum { FR_RANK_CONFLICT = 0x7fffffff }; /* in a map of ranks: two were said */
+void fr_case_join(struct fr_map *m, fr_sv key, int32_t rank);
 fr_sv fr_case_short_host(fr_sv name);                           /* "gpu-07" of "gpu-07.cluster.local" */
 int32_t fr_case_pid_rank(const struct fr_case *c, int32_t node, int64_t pid);
 /* exits.c: mpirun and horovodrun say which process was the first to end, which is no complaint of its own */

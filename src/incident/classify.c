@@ -174,7 +174,7 @@ static int32_t captured_subject(const struct fr_case *c, const struct fr_obs *o)
         char key[80];
         uint32_t v;
         snprintf(key, sizeof key, "%d/%.*s", o->node, FR_SV_ARG(pci));
-        if (fr_map_get(&c->pci_rank, fr_sv_z(key), &v) && (int32_t)v >= 0 && v != 0x7fffffff) {
+        if (fr_map_get(&c->pci_rank, fr_sv_z(key), &v) && (int32_t)v >= 0 && v != FR_RANK_CONFLICT) {
             r = (int32_t)v;
         }
     }

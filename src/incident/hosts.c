@@ -5,15 +5,11 @@
 
 #include "base/buf.h"
 
-enum { CONFLICT = 0x7fffffff };
-
 static void join(struct fr_case *c, fr_sv node, int32_t rank)
 {
     fr_sv host = fr_case_short_host(fr_sv_trim(node));
-    bool fresh = false;
-    uint32_t *slot = host.n != 0 && rank >= 0 ? fr_map_slot(&c->host_rank, host, &fresh) : NULL;
-    if (slot != NULL) {
-        *slot = fresh || *slot == (uint32_t)rank ? (uint32_t)rank : CONFLICT;
+    if (host.n != 0 && rank >= 0) {
+        fr_case_join(&c->host_rank, host, rank);
     }
 }
 
@@ -48,17 +44,22 @@ static bool each_is_one(const struct fr_case *c, struct fr_arena *arena)
     return seen != NULL;
 }
 
-/* What the lines of one host tell. */
+/* What the lines of one host, or of one task, tell. */
 struct host {
     uint32_t deaths; /* tracebacks */
     bool waits;      /* it lost a peer or waited for one in vain */
     bool many;       /* a second process speaks there */
 };
 
+static void hear(struct host *one, const struct fr_event *e)
+{
+    one->deaths += e->trace != NULL && e->line == e->trace->last_line ? e->count : 0;
+    one->waits |= e->fact == FR_FACT_PEER_LOST || e->fact == FR_FACT_TIMEOUT;
+}
+
 struct hosts {
     struct fr_map index;
-    struct host *v;
-    uint32_t max;
+    FR_VEC(struct host) v;
 };
 
 static struct host *host_of(struct hosts *h, fr_sv node)
@@ -69,8 +70,12 @@ static struct host *host_of(struct hosts *h, fr_sv node)
     if (slot == NULL) {
         return NULL;
     }
-    *slot = fresh ? h->index.n - 1 : *slot;
-    return *slot < h->max ? &h->v[*slot] : NULL;
+    struct host *one = fresh ? FR_PUSH(&h->v) : NULL;
+    if (one != NULL) {
+        *one = (struct host){0};
+        *slot = h->v.n - 1;
+    }
+    return *slot < h->v.n ? &h->v.v[*slot] : NULL;
 }
 
 static void listen(const struct fr_case *c, struct hosts *h)
@@ -89,8 +94,7 @@ static void listen(const struct fr_case *c, struct hosts *h)
         bool container = e->fact == FR_FACT_EXIT && fr_sv_eq(fr_event_text(e, FR_KEY_REASON), FR_SV("compose"));
         struct host *one = host_of(h, container ? fr_event_text(e, FR_KEY_NODE) : e->who.node);
         if (one != NULL) {
-            one->deaths += e->trace != NULL && e->line == e->trace->last_line ? e->count : 0;
-            one->waits |= e->fact == FR_FACT_PEER_LOST || e->fact == FR_FACT_TIMEOUT;
+            hear(one, e);
         }
     }
 }
@@ -101,7 +105,7 @@ static int32_t number_of(const struct fr_case *c, const struct hosts *h, uint32_
     int32_t number = -1;
     uint32_t proven = 0;
     fr_sv name = fr_map_key(&h->index, i);
-    if (!fr_case_family(name, key, &number) || !fr_sv_eq(fr_buf_sv(key), family) || h->v[i].deaths > 1 || h->v[i].many) {
+    if (!fr_case_family(name, key, &number) || !fr_sv_eq(fr_buf_sv(key), family) || h->v.v[i].deaths > 1 || h->v.v[i].many) {
         return -1;
     }
     return fr_map_get(&c->host_rank, name, &proven) && proven != (uint32_t)number ? -1 : number;
@@ -114,7 +118,7 @@ static bool are_numbered(struct fr_case *c, struct hosts *h)
     FR_AUTO(fr_buf) key = FR_BUF_INIT(512);
     uint32_t n = h->index.n, waiting = 0;
     int32_t number = 0;
-    bool fits = n >= 3 && n <= h->max && (c->world < 0 || (uint32_t)c->world == n) && fr_case_family(fr_map_key(&h->index, 0), &first, &number) &&
+    bool fits = n >= 3 && n == h->v.n && (c->world < 0 || (uint32_t)c->world == n) && fr_case_family(fr_map_key(&h->index, 0), &first, &number) &&
                 fr_case_one_each(fr_buf_sv(&first));
     uint8_t *seen = fits ? FR_NEW_N(&c->arena, uint8_t, n) : NULL;
     for (uint32_t i = 0; seen != NULL && i < n; i++) {
@@ -122,54 +126,84 @@ static bool are_numbered(struct fr_case *c, struct hosts *h)
         if (number < 0 || (uint32_t)number >= n || seen[number]++ != 0) {
             return false;
         }
-        waiting += h->v[i].waits;
+        waiting += h->v.v[i].waits;
     }
     return seen != NULL && waiting >= 2;
+}
+
+/* The highest task and one more; 0: there are numbers above that of speakers, which is no whole series, or a task has several processes. */
+static uint32_t count_tasks(const struct fr_case *c)
+{
+    uint32_t n = 0, speakers = 0;
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        speakers += s->speakers.n;
+        for (uint32_t k = 0; k < s->speakers.n; k++) {
+            const struct fr_who *who = &s->speakers.v[k].who;
+            if (who->local_rank >= 0) {
+                return 0;
+            }
+            n = who->task >= 0 && (uint32_t)who->task + 1 > n ? (uint32_t)who->task + 1 : n;
+        }
+    }
+    return n <= speakers ? n : 0;
+}
+
+static bool all_speak(struct fr_case *c, uint32_t n)
+{
+    uint8_t *seen = FR_NEW_N(&c->arena, uint8_t, n);
+    uint32_t tasks = 0;
+    for (uint32_t i = 0; seen != NULL && i < c->set->sources.n; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        for (uint32_t k = 0; k < s->speakers.n; k++) {
+            int32_t task = s->speakers.v[k].who.task;
+            tasks += task >= 0 && seen[task]++ == 0;
+        }
+    }
+    return seen != NULL && tasks == n;
+}
+
+static bool is_agents(const struct fr_event *e)
+{
+    fr_sv reason = fr_event_text(e, FR_KEY_REASON);
+    return e->fact == FR_FACT_EXIT &&
+           (fr_sv_eq(reason, FR_SV("agent")) || fr_sv_eq(reason, FR_SV("table")) || fr_sv_eq(reason, FR_SV("table-root")));
 }
 
 /* srun --label: tasks 0 to n - 1, none of which starts further processes, each dies once at most, and several lose a peer. */
 static bool tasks_are_ranks(struct fr_case *c)
 {
-    enum { TASKS_MAX = 4096 };
-    struct host *v = FR_NEW_N(&c->arena, struct host, TASKS_MAX);
-    uint8_t *seen = FR_NEW_N(&c->arena, uint8_t, TASKS_MAX);
-    uint32_t n = 0, tasks = 0, waiting = 0;
-    bool fits = v != NULL && seen != NULL && c->task_rank.n == 0;
-    for (uint32_t i = 0; fits && i < c->set->sources.n; i++) {
-        const struct fr_source_evidence *s = c->set->sources.v[i];
-        for (uint32_t k = 0; fits && k < s->speakers.n; k++) {
-            const struct fr_who *who = &s->speakers.v[k].who;
-            fits = who->task < TASKS_MAX && who->local_rank < 0;
-            n = who->task >= 0 && fits && (uint32_t)who->task + 1 > n ? (uint32_t)who->task + 1 : n;
-            tasks += who->task >= 0 && fits && seen[who->task]++ == 0;
-        }
-    }
-    for (uint32_t i = 0; fits && i < c->obs.n; i++) {
+    uint32_t n = c->task_rank.n == 0 ? count_tasks(c) : 0, waiting = 0;
+    bool fits = n >= 3 && (c->world < 0 || (uint32_t)c->world == n) && all_speak(c, n);
+    struct host *v = fits ? FR_NEW_N(&c->arena, struct host, n) : NULL;
+    for (uint32_t i = 0; v != NULL && i < c->obs.n; i++) {
         const struct fr_event *e = c->obs.v[i].e;
-        fr_sv reason = fr_event_text(e, FR_KEY_REASON);
-        fits = !(e->fact == FR_FACT_EXIT && (fr_sv_eq(reason, FR_SV("agent")) || fr_sv_eq(reason, FR_SV("table")) || fr_sv_eq(reason, FR_SV("table-root"))));
-        if (fits && e->who.task >= 0 && e->who.task < TASKS_MAX) {
-            struct host *one = &v[e->who.task];
-            one->deaths += e->trace != NULL && e->line == e->trace->last_line ? e->count : 0;
-            waiting += !one->waits && (e->fact == FR_FACT_PEER_LOST || e->fact == FR_FACT_TIMEOUT);
-            one->waits |= e->fact == FR_FACT_PEER_LOST || e->fact == FR_FACT_TIMEOUT;
-            fits = one->deaths <= 1;
+        if (is_agents(e)) {
+            return false;
+        }
+        if (e->who.task >= 0 && (uint32_t)e->who.task < n) {
+            hear(&v[e->who.task], e);
         }
     }
-    return fits && tasks >= 3 && tasks == n && waiting >= 2 && (c->world < 0 || (uint32_t)c->world == n);
+    for (uint32_t i = 0; v != NULL && i < n; i++) {
+        if (v[i].deaths > 1) {
+            return false;
+        }
+        waiting += v[i].waits;
+    }
+    return waiting >= 2;
 }
 
 void fr_case_hosts(struct fr_case *c)
 {
-    struct hosts h = {.max = 4096};
     FR_AUTO(fr_buf) key = FR_BUF_INIT(512);
     c->task_is_rank = c->task_is_rank || tasks_are_ranks(c);
     join_all(c);
     c->host_is_rank = each_is_one(c, &c->arena);
-    h.v = c->host_is_rank ? NULL : FR_NEW_N(&c->arena, struct host, h.max);
-    if (h.v == NULL) {
+    if (c->host_is_rank) {
         return;
     }
+    struct hosts h = {0};
     fr_map_init(&h.index, &c->arena);
     listen(c, &h);
     if (are_numbered(c, &h)) {
@@ -181,4 +215,5 @@ void fr_case_hosts(struct fr_case *c)
         }
         c->host_is_rank = true;
     }
+    fr_vec_free(h.v.v);
 }

@@ -9,12 +9,12 @@
 
 #include <stdio.h>
 
-enum { CONFLICT = 0x7fffffff };
+enum { CONFLICT = FR_RANK_CONFLICT };
 
-static void join(struct fr_map *m, const char *key, int32_t rank)
+void fr_case_join(struct fr_map *m, fr_sv key, int32_t rank)
 {
     bool fresh = false;
-    uint32_t *slot = fr_map_slot(m, fr_sv_z(key), &fresh);
+    uint32_t *slot = fr_map_slot(m, key, &fresh);
     if (slot == NULL) {
         return;
     }
@@ -23,6 +23,11 @@ static void join(struct fr_map *m, const char *key, int32_t rank)
     } else if (*slot != (uint32_t)rank) {
         *slot = CONFLICT;
     }
+}
+
+static void join(struct fr_map *m, const char *key, int32_t rank)
+{
+    fr_case_join(m, fr_sv_z(key), rank);
 }
 
 static int32_t joined(const struct fr_map *m, const char *key)

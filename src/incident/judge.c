@@ -417,7 +417,9 @@ static bool is_first_seen(const struct fr_obs *exit)
 static void lost_words(struct fr_case *c, struct fr_cand *best)
 {
     const char *category = fr_cand_class(c, best)->category;
-    bool gpu = strcmp(category, "cuda") == 0 || strcmp(category, "memory") == 0, rooted = false;
+    const char *id = fr_cand_class(c, best)->id; /* of the memory's classes some are the host's */
+    bool of_gpu = strncmp(id, "cuda-", 5) == 0 || strncmp(id, "oom-", 4) == 0, rooted = false;
+    bool gpu = strcmp(category, "cuda") == 0 || (strcmp(category, "memory") == 0 && of_gpu);
     bool told = best->ground == FR_GROUND_SIGNAL || best->ground == FR_GROUND_TRACE;
     if (best->scope != FR_SCOPE_RANK || !best->fatal || !told || !gpu || !is_whole(c) || fr_case_has_complaints(c)) {
         return;
