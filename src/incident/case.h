@@ -139,8 +139,8 @@ bool fr_case_told_first(const struct fr_obs *exit);
 bool fr_case_has_complaints(const struct fr_case *c);           /* exits.c: somebody lost a peer or waited in vain, whoever it was */
 /* exits.c: whose end an EXIT fact reports, -1 unknown */
 /* "0-3,7" of srun -> fn for each task, with its rank or -1 where nobody proved it. */
-typedef void fr_task_fn(struct fr_case *c, const struct fr_obs *o, int32_t task, int32_t rank);
-void fr_case_each_task(struct fr_case *c, const struct fr_obs *o, fr_sv list, fr_task_fn *fn);
+typedef void fr_task_fn(struct fr_case *c, const struct fr_obs *o, int32_t task, int32_t rank, void *ctx);
+void fr_case_each_task(struct fr_case *c, const struct fr_obs *o, fr_sv list, fr_task_fn *fn, void *ctx);
 int32_t fr_case_exit_rank(const struct fr_case *c, const struct fr_obs *o);
 /* ranks.c */
 struct fr_rank *fr_case_rank(struct fr_case *c, int32_t rank);  /* NULL when not seen */
@@ -151,6 +151,7 @@ void fr_cand_rank(struct fr_case *c, struct fr_cand *k, int32_t rank);
 __attribute__((format(printf, 3, 4))) void fr_cand_for(struct fr_case *c, struct fr_cand *k, const char *fmt, ...);
 __attribute__((format(printf, 3, 4))) void fr_cand_against(struct fr_case *c, struct fr_cand *k, const char *fmt, ...);
 int32_t fr_case_class(const struct fr_case *c, const char *id); /* library index, -1 */
+bool fr_case_lists(const char *const *ids, const char *id);      /* judge.c: id is one of a NULL-terminated list */
 static inline const struct fr_failure *fr_cand_class(const struct fr_case *c, const struct fr_cand *k)
 {
     return &c->lib->failures[k->failure];

@@ -116,12 +116,9 @@ static bool is_ours(const struct fr_obs *o)
 }
 
 /* A line about several tasks: where the first counts as a rank (SLURM_PROCID is what srun's programs take for it), all do. */
-static void add_task(struct fr_case *c, const struct fr_obs *o, int32_t task, int32_t rank)
+static void add_task(struct fr_case *c, const struct fr_obs *o, int32_t task, int32_t rank, void *cand)
 {
-    struct fr_cand *k = fr_case_cand(c, o->failure, o->signal >= 0 ? FR_GROUND_SIGNAL : FR_GROUND_TRACE);
-    if (k != NULL) {
-        fr_cand_rank(c, k, rank < 0 && o->subject >= 0 ? task : rank);
-    }
+    fr_cand_rank(c, cand, rank < 0 && o->subject >= 0 ? task : rank);
 }
 
 static void from_obs(struct fr_case *c, uint32_t i)
@@ -135,7 +132,7 @@ static void from_obs(struct fr_case *c, uint32_t i)
     fr_cand_obs(c, k, i);
     const fr_sv tasks = o->e->fact == FR_FACT_EXIT ? fr_event_text(o->e, FR_KEY_RANKS) : FR_SV_NONE;
     if (tasks.n != 0) {
-        fr_case_each_task(c, o, tasks, add_task);
+        fr_case_each_task(c, o, tasks, add_task, k);
     } else {
         fr_cand_rank(c, k, o->subject);
     }
@@ -365,22 +362,34 @@ static bool is_own_trouble(const struct fr_case *c, const struct fr_obs *o)
     return o->rank >= 0 && (strcmp(id, "nccl-watchdog-heartbeat") == 0 || strcmp(id, "gil-induced-hang") == 0);
 }
 
+/* Was somebody dead when the order came? Not where all ends that are seen follow it. */
+static bool died_before(const struct fr_case *c, const struct fr_obs *order)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        bool timed = o->began != FR_TIME_NONE && order->began != FR_TIME_NONE;
+        bool behind = o->src == order->src ? o->e->line > order->e->line : timed && o->began - o->slack > order->began + order->slack;
+        if (o->attempt == c->attempt && o->e->fact == FR_FACT_EXIT && fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0 && !behind) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A launcher was told to stop before anything had failed under it, and elsewhere there are only victims: its node went first. Where
  * nothing at all had failed and the scheduler says that it cancelled the job, that is who told it. */
 static void stopped_from_outside(struct fr_case *c)
 {
     const struct fr_obs *told = NULL, *order = NULL;
-    bool died = false;
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
         order = order == NULL && o->attempt == c->attempt && o->e->fact == FR_FACT_SCHEDULER && o->failure >= 0 ? o : order;
-        died |= o->attempt == c->attempt && o->e->fact == FR_FACT_EXIT && fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0;
         if (o->attempt == c->attempt && o->e->fact == FR_FACT_STOP_RECEIVED && o->e->level >= FR_LEVEL_WARN && told == NULL &&
             (c->src_exits[o->src] == 0 || c->src_exits[o->src] > o->e->line)) {
             told = o;
         }
     }
-    bool ordered = told != NULL && order != NULL && !died;
+    bool ordered = told != NULL && order != NULL && !died_before(c, order);
     int32_t f = told == NULL ? -1 : ordered ? order->failure : fr_case_class(c, "torchrun-sigterm-cascade");
     told = ordered ? order : told;
     struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SYMPTOM);

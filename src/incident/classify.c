@@ -254,6 +254,11 @@ static void reactions(const struct fr_case *c, struct fr_obs *o)
         is_exit_class(c, o->failure)) {
         o->meaning = FR_MEANS_NOTHING; /* the row it stands in is a fact already */
     }
+    bool says_why = o->meaning == FR_MEANS_CAUSE && o->failure >= 0 &&
+                    fr_case_lists(c->lib->failures[o->failure].explains, "torchrun-sigterm-cascade");
+    if (fact == FR_FACT_STOP_RECEIVED && says_why) {
+        return; /* "this job is preempted" */
+    }
     if (fact == FR_FACT_STOP_SENT || fact == FR_FACT_STOP_RECEIVED) {
         int32_t f = fr_case_class(c, "torchrun-sigterm-cascade");
         o->meaning = FR_MEANS_TEARDOWN;

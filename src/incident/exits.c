@@ -41,9 +41,10 @@ static bool is_quoted(const struct fr_obs *o)
     return o->recovered && o->e->level != FR_LEVEL_NONE && o->e->level <= FR_LEVEL_INFO;
 }
 
-static void exit_of(struct fr_case *c, const struct fr_obs *o, int32_t task, int32_t rank)
+static void exit_of(struct fr_case *c, const struct fr_obs *o, int32_t task, int32_t rank, void *ctx)
 {
     (void)task;
+    (void)ctx;
     struct fr_rank *r = fr_case_rank(c, rank);
     int64_t code = fr_event_num(o->e, FR_KEY_EXITCODE, 0);
     if (r == NULL || (r->has_exit && r->exitcode != 0)) {
@@ -104,7 +105,7 @@ static void mark_last_kill(struct fr_case *c)
     }
 }
 
-void fr_case_each_task(struct fr_case *c, const struct fr_obs *o, fr_sv list, fr_task_fn *fn)
+void fr_case_each_task(struct fr_case *c, const struct fr_obs *o, fr_sv list, fr_task_fn *fn, void *ctx)
 {
     while (list.n != 0) {
         uint64_t a, b;
@@ -119,7 +120,7 @@ void fr_case_each_task(struct fr_case *c, const struct fr_obs *o, fr_sv list, fr
             struct fr_who who = FR_WHO_NONE;
             who.task = (int32_t)t;
             int32_t r = fr_case_rank_of(c, &who, o->src);
-            fn(c, o, who.task, r);
+            fn(c, o, who.task, r, ctx);
         }
         if (!fr_sv_take(&list, FR_SV(","))) {
             return;
@@ -432,9 +433,9 @@ void fr_case_exits(struct fr_case *c)
         }
         fr_sv list = fr_event_text(o->e, FR_KEY_RANKS);
         if (list.n != 0) {
-            fr_case_each_task(c, o, list, exit_of);
+            fr_case_each_task(c, o, list, exit_of, NULL);
         } else {
-            exit_of(c, o, -1, fr_case_exit_rank(c, o));
+            exit_of(c, o, -1, fr_case_exit_rank(c, o), NULL);
         }
         c->failed |= fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0;
     }

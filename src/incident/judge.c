@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static bool lists(const char *const *ids, const char *id)
+bool fr_case_lists(const char *const *ids, const char *id)
 {
     for (; *ids != NULL; ids++) {
         if (strcmp(*ids, id) == 0) {
@@ -149,7 +149,7 @@ static void against_each_other(struct fr_case *c)
             const struct fr_failure *kf = fr_cand_class(c, k), *of = fr_cand_class(c, o);
             bool voiced = o->ground <= FR_GROUND_SERIES && k->ground <= FR_GROUND_SERIES;
             bool can_explain = o->ground != FR_GROUND_SYMPTOM || kf->weight <= of->weight || is_before(c, o, k);
-            if (lists(of->explains, kf->id) && can_explain) {
+            if (fr_case_lists(of->explains, kf->id) && can_explain) {
                 k->score -= 60;
                 fr_cand_against(c, k, "%s explains it", of->id);
             } else if (voiced && is_before(c, o, k) && of->weight + 10 >= kf->weight) {
@@ -259,7 +259,7 @@ static bool is_whole(const struct fr_case *c)
 static bool is_crash(const struct fr_failure *f)
 {
     static const char *const ids[] = {"segfault", "torchrun-sigsegv", "sigbus-exit-minus-7", "illegal-instruction-cpu", NULL};
-    return lists(ids, f->id);
+    return fr_case_lists(ids, f->id);
 }
 
 static void set_scope(struct fr_case *c, struct fr_cand *k)

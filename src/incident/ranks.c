@@ -39,6 +39,13 @@ static void note(struct fr_case *c, ints *v, int32_t rank)
     *slot = rank;
 }
 
+static void note_task(struct fr_case *c, const struct fr_obs *o, int32_t task, int32_t rank, void *v)
+{
+    (void)o;
+    (void)task;
+    note(c, v, rank);
+}
+
 /* All rank numbers anybody proved, plus 0..world-1 when the world is known: a rank that never spoke counts too. */
 static void list_ranks(struct fr_case *c)
 {
@@ -49,6 +56,7 @@ static void list_ranks(struct fr_case *c)
         const struct fr_event *e = c->obs.v[i].e;
         if (e->fact == FR_FACT_EXIT) {
             note(c, &v, fr_case_exit_rank(c, &c->obs.v[i]));
+            fr_case_each_task(c, &c->obs.v[i], fr_event_text(e, FR_KEY_RANKS), note_task, &v);
         } else if (e->fact == FR_FACT_MISMATCH) {
             note(c, &v, (int32_t)fr_event_num(e, FR_KEY_RANK, -1));
             note(c, &v, (int32_t)fr_event_num(e, FR_KEY_PEER_RANK, -1));

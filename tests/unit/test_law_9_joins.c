@@ -64,6 +64,10 @@ T_TEST(slurm_by_task_and_kubernetes_by_pod)
                     "srun: error: gn12: task 2: Segmentation fault (core dumped)\nsrun: Terminating StepId=88.0\n"
                     "srun: error: gn12: task 3: Terminated\nsrun: error: gn11: tasks 0-1: Terminated\n"}},
          .want = {"segfault rank 2"}},
+        {.name = "two tasks in one line aborted, and no line of theirs is there",
+         .files = {{"slurm-88.out", "srun: error: gn12: tasks 1,3: Aborted\nsrun: Terminating StepId=88.0\n"
+                    "0: slurmstepd: error: *** STEP 88.0 ON gn12 CANCELLED AT 2026-03-09T10:05:00 ***\nsrun: error: gn12: task 2: Terminated\n"}},
+         .want = {"!* rank *"}},
         {.name = "one task per node: the task is no rank",
          .files = {{"slurm-88.out", "0: " I_AM("0", "4", "900", "gn11") "0: " I_AM("1", "4", "901", "gn11") "1: " I_AM("2", "4", "902", "gn12") "1: " I_AM("3", "4", "903", "gn12")
                     "srun: error: gn12: task 1: Killed\nsrun: Terminating StepId=88.0\nsrun: error: gn11: task 0: Terminated\n"}},
@@ -71,6 +75,14 @@ T_TEST(slurm_by_task_and_kubernetes_by_pod)
         {.name = "a time limit is the job's, not a rank's",
          .files = {{"slurm-88.out", STEPS "slurmstepd: error: *** JOB 88 ON gn11 CANCELLED AT 2026-03-09T10:05:00 DUE TO TIME LIMIT ***\n"}},
          .want = {"* launcher"}},
+        {.name = "who is told to stop says why, and tasks end after it",
+         .files = {{"slurm-88.out", "submitit WARNING (2026-03-09 10:04:58,120) - Caught signal SIGUSR2 on gn11: this job is preempted.\n"
+                    "submitit WARNING (2026-03-09 10:04:58,299) - Bypassing signal SIGTERM\nsrun: error: gn11: tasks 2-3: Exited with exit code 1\n"}},
+         .want = {"slurm-preempted launcher"}},
+        {.name = "the order to stop came before the ends that follow it",
+         .files = {{"slurm-88.out", "slurmstepd: error: *** JOB 88 ON gn11 CANCELLED AT 2026-03-09T10:05:00 DUE TO JOB REQUEUE ***\n"
+                    "submitit WARNING (2026-03-09 10:05:00,299) - Bypassing signal SIGTERM\nsrun: error: gn11: tasks 2-3: Exited with exit code 1\n"}},
+         .want = {"slurm-requeued launcher"}},
         {.name = "a pod that was over its memory limit",
          .files = {{"fit-worker-0.log", I_AM("0", "2", "900", "fit-worker-0") STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")},
                    {"fit-worker-1.log", I_AM("1", "2", "901", "fit-worker-1") STEPS},
