@@ -212,14 +212,29 @@ static inline void mix(struct content *c, uint64_t v)
     c->b ^= c->b >> 31;
 }
 
-/* Digits count as one: the same message about another address, step or time is the same event. */
+/* Does a rank's number begin at i: "rank 3", "Rank: 3", "ranks=[3"? */
+static bool is_rank_at(fr_sv text, size_t i)
+{
+    const size_t window = 10;
+    fr_sv before = fr_sv_skip(fr_sv_head(text, i), i > window ? i - window : 0);
+    while (before.n != 0 && strchr(" =:#[(", before.p[before.n - 1]) != NULL) {
+        before.n--;
+    }
+    before.n -= before.n > 4 && before.p[before.n - 1] == 's';
+    return fr_sv_ends(before, FR_SV("rank")) || fr_sv_ends(before, FR_SV("Rank"));
+}
+
+/* Digits count as one: the same message about another address, step or time is the same event; about another rank it is not. */
 static void mix_text(struct content *c, fr_sv text, bool exact)
 {
-    bool in_number = false;
+    bool in_number = false, kept = exact;
     for (size_t i = 0; i < text.n; i++) {
-        bool digit = !exact && text.p[i] >= '0' && text.p[i] <= '9';
-        if (!digit || !in_number) {
-            mix(c, digit ? '#' : (unsigned char)text.p[i]);
+        bool digit = text.p[i] >= '0' && text.p[i] <= '9';
+        if (digit && !in_number) {
+            kept = exact || is_rank_at(text, i);
+        }
+        if (!digit || kept || !in_number) {
+            mix(c, digit && !kept ? '#' : (unsigned char)text.p[i]);
         }
         in_number = digit;
     }

@@ -167,6 +167,23 @@ T_TEST(not_everywhere)
     LOGS_CASES(rows);
 }
 
+#define NORMS(n0, n1, n2)                                                                                                                    \
+    "-- Process 1 terminated with the following error:\nTraceback (most recent call last):\n  File \"/opt/fairseq/trainer.py\", line 1120, in _check_grad_norms\n" \
+    "FloatingPointError: Fatal error: gradients are inconsistent between workers. Try --ddp-backend=legacy_ddp. \n"                           \
+    "----\ngrad_norm across the workers:\nrank   0 = " n0 "\nrank   1 = " n1 "\nrank   2 = " n2 "\n\n----\n"
+
+T_TEST(a_table_of_all_ranks)
+{
+    static const struct logs_case rows[] = {
+        {.name = "all rows are bad: who was noticed first says nothing", .files = {{"console.log", NORMS("nan", "nan", "nan")}},
+         .want = {"grad-norm-nonfinite-error all-ranks"}},
+        {.name = "one row is bad, and the one that was noticed first is another",
+         .files = {{"console.log", NORMS("1.33719873", "1.33719873", "nan")}},
+         .want = {"!* all-ranks", "!* rank 1"}},
+    };
+    LOGS_CASES(rows);
+}
+
 T_TEST(numbers_that_go_bad_on_one_rank_first)
 {
     static const struct logs_case rows[] = {
