@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_tag: "[rank3]: " of torch's exception hook and c10d (global rank),
- * "[RANK 3] ", "[rank: 3] " of Lightning.
+ * "[RANK 3] ", "[rank: 3] " of Lightning, "rank:  3 | " of ParlAI.
  * "[rank3]:" with text right behind it that is no c10d prefix is torchrun's tee
  * prefix with --role rank: a local rank. */
 #include "format/dialect.h"
@@ -104,11 +104,29 @@ static bool peel_speaker(struct fr_record *rec)
     return true;
 }
 
+/* "rank:  3 | 2025-01-02 03:04:05,678 ..." of ParlAI: a column before the header of a logging line. */
+static bool peel_column(const struct fr_peel_ctx *ctx, struct fr_record *rec)
+{
+    fr_sv at = rec->text, stamp;
+    int32_t rank = -1;
+    struct fr_when when;
+    if (rec->who.rank >= 0 || !fr_lex_lit(&at, "rank:") || fr_lex_spaces(&at) > 3 || !fr_lex_index(&at, &rank) ||
+        !fr_lex_lit(&at, " | ")) {
+        return false;
+    }
+    stamp = at;
+    if (!fr_stamp_any(&stamp, ctx->year, &when)) {
+        return false;
+    }
+    rec->who.rank = rank;
+    rec->text = at;
+    return true;
+}
+
 static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 {
-    (void)ctx;
     if (rec->text.p[0] != '[') {
-        return (rec->text.p[0] | 0x20) == 'r' && peel_speaker(rec);
+        return (rec->text.p[0] | 0x20) == 'r' && (peel_speaker(rec) || peel_column(ctx, rec));
     }
     if (fr_sv_starts(rec->text, FR_SV("[rank")) && fr_is_digit(fr_lex_peek(rec->text, 5))) {
         return peel_tag(rec);
@@ -143,6 +161,8 @@ static const struct fr_format_sample samples[] = {
     {"INFO:train:rank=2 world_size=4", "rank=- text=\"rank=2 world_size=4\""},
     {"INFO:train:Rank 5 is ready", "rank=- text=\"Rank 5 is ready\""},
     {"rank 1: no header", "rank=- text=\"rank 1: no header\""},
+    {"rank:  3 | 2025-01-02 03:04:05,678 INFO | epoch 3", "rank=3 level=info time=2025-01-02T03:04:05.678 text=\"epoch 3\""},
+    {"rank: 3 | 12 | 41", "rank=-"},
     {"[ranked] list", "rank=-"},
     {NULL, NULL}};
 

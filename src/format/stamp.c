@@ -107,7 +107,7 @@ bool fr_stamp_iso(fr_sv *s, struct fr_when *ret)
         return false;
     }
     char gap = fr_lex_peek(at, 0);
-    if (gap != ' ' && gap != 'T' && gap != '_' && gap != ',') {
+    if (gap != ' ' && gap != 'T' && gap != '_' && gap != ',' && gap != '-') {
         return false;
     }
     at = fr_sv_skip(at, 1);
