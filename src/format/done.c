@@ -47,6 +47,10 @@ static const char *const sentences[] = {"raining complete",
                                         "ompleted all epochs",
                                         "all done",
                                         "All done",
+                                        "arly stop:",
+                                        "arly stop at ",
+                                        "arly stopping triggered",
+                                        "topping early",
                                         "ob completed successfully",
                                         "ob finished successfully"};
 
@@ -201,6 +205,10 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
 }
 
 static const char *const literals[] = {"after training is done",
+                                       "arly stop:",
+                                       "arly stop at ",
+                                       "arly stopping triggered",
+                                       "topping early",
                                        "'train_runtime': ",
                                        "***** train metrics",
                                        "`Trainer.fit` stopped",

@@ -59,7 +59,7 @@ static bool peel_words(struct fr_record *rec)
         return false;
     }
     (void)fr_lex_char(&at, ':');
-    if (at.n > 0 && at.p[0] != ' ') {
+    if (at.n > 0 && at.p[0] != ' ' && at.p[0] != '[') {
         return false;
     }
     rec->who.rank = rank;
@@ -150,6 +150,7 @@ static const struct fr_format_sample samples[] = {
      "rank=6 time=2025-01-02T03:04:05 text=\"KeyError: 'y'\""},
     {"[RANK 1] loading", "rank=1 text=loading"},
     {"[rank: 5] Received SIGTERM: 15", "rank=5 text=\"Received SIGTERM: 15\""},
+    {"[2025-01-02 03:04:05,678][rank 1][INFO] epoch 3", "rank=1 level=info text=\"epoch 3\""},
     {"[rank-4] Exception in thread prefetch-1:", "rank=4 text=\"Exception in thread prefetch-1:\""},
     {"[Rank 5] Some NCCL operations have failed", "rank=- pg_rank=5"},
     {"2025-01-02 03:04:05,678 - train - INFO - Rank 1: epoch 3", "rank=1 text=\"epoch 3\""},

@@ -140,6 +140,39 @@ static bool of_another(fr_sv text, size_t i)
     return false;
 }
 
+/* "pid 4242", "pid=4242", "host=gn11": the process that says its rank in the same line. */
+static void take_place(struct fr_draft *d, fr_sv text)
+{
+    static const char *const hosts[] = {"host=", "hostname=", "node=", NULL};
+    int32_t pid = -1;
+    fr_sv node, at;
+    if (value_of(text, FR_SV("pid"), true, &pid)) {
+        fr_draft_num(d, FR_KEY_PID, pid, FR_SV_NONE);
+    }
+    for (const char *const *h = hosts; *h != NULL; h++) {
+        size_t found = fr_sv_find(text, fr_sv_z(*h));
+        at = found == FR_NPOS ? FR_SV_NONE : fr_sv_skip(text, found + strlen(*h));
+        if (found != FR_NPOS && begins_word(text, found) && fr_lex_name(&at, &node) && !fr_is_digit(node.p[0])) {
+            fr_draft_text(d, FR_KEY_NODE, node);
+            return;
+        }
+    }
+}
+
+/* "world 3, pid 3684", "world=2 pid=3798" behind a header that has said the rank. */
+static bool spoken(struct fr_draft *d, const struct fr_record *rec)
+{
+    int32_t world = -1, pid = -1;
+    if (rec->who.rank < 0 || rec->level >= FR_LEVEL_ERROR || !value_of(rec->text, FR_SV("world"), true, &world) ||
+        !value_of(rec->text, FR_SV("pid"), true, &pid) || rec->who.rank >= world) {
+        return false;
+    }
+    fr_draft_num(d, FR_KEY_RANK, rec->who.rank, FR_SV_NONE);
+    fr_draft_num(d, FR_KEY_WORLD, world, FR_SV_NONE);
+    take_place(d, rec->text);
+    return true;
+}
+
 /* "starting attempt, rank 0 of 4", "(rank 3/8)", "rank 3/8 pid 4242 ready on
  * node-a". A process that is alone has no rank worth telling. */
 static bool of_so_many(struct fr_draft *d, const struct fr_record *rec)
@@ -159,10 +192,10 @@ static bool of_so_many(struct fr_draft *d, const struct fr_record *rec)
             continue;
         }
         char next = fr_lex_peek(at, 0);
-        bool ends = next == '\0' || strchr("),:;.]|", next) != NULL;
+        bool ends = next == '\0' || strchr("),:;.]|", next) != NULL || (next == ' ' && fr_sv_ends(fr_sv_z(*k), FR_SV("=")));
         if (!ends && !fr_sv_starts(at, FR_SV(" on ")) && !fr_sv_starts(at, FR_SV(" - ")) &&
             !fr_sv_starts(at, FR_SV(" | ")) && !fr_sv_starts(at, FR_SV(" pid")) &&
-            !fr_sv_starts(at, FR_SV(" ready"))) {
+            !fr_sv_starts(at, FR_SV(" ready")) && !fr_sv_starts(at, FR_SV(" up"))) {
             continue;
         }
         if (of_another(text, i)) {
@@ -170,7 +203,7 @@ static bool of_so_many(struct fr_draft *d, const struct fr_record *rec)
         }
         fr_draft_num(d, FR_KEY_RANK, rank, FR_SV_NONE);
         fr_draft_num(d, FR_KEY_WORLD, world, FR_SV_NONE);
-        (void)NUM(FR_KEY_PID, " pid ");
+        take_place(d, text);
         if (fr_lex_find(at, " on ", &at) && fr_lex_name(&at, &node)) {
             fr_draft_text(d, FR_KEY_NODE, node);
         }
@@ -321,7 +354,7 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
                  int max)
 {
     static bool (*const readers[])(struct fr_draft *, const struct fr_record *) = {
-        launchers, jax, vllm, command, named, first_line, of_so_many};
+        launchers, jax, vllm, command, named, spoken, first_line, of_so_many};
     (void)ctx;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
         struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_IDENTITY);
@@ -368,6 +401,15 @@ static const char *const literals[] = {"world_size",
                                        "ank 5/",
                                        "ank 6/",
                                        "ank 7/",
+                                       "ank=0/",
+                                       "ank=1/",
+                                       "ank=2/",
+                                       "ank=3/",
+                                       "ank=4/",
+                                       "ank=5/",
+                                       "ank=6/",
+                                       "ank=7/",
+                                       " world=",
                                        " pid ",
                                        "--nproc_per_node",
                                        "--nproc-per-node",
@@ -392,6 +434,14 @@ static const struct fr_format_sample samples[] = {
     {"process up (rank 3/8)", "fact=identity rank=3 world=8"},
     {"2026-11-30 15:06:06,689 INFO [fit] rank 3/8 pid 4242 ready on node-a",
      "fact=identity rank=3 world=8 pid=4242 node=node-a"},
+    {"[2026-12-01 08:58:25,438][rank 1][INFO] fit: host=gn11 pid=2277 rank=1/4 attempt=0 up",
+     "rank=1 fact=identity world=4 pid=2277 node=gn11"},
+    {"time=2026-12-01T08:33:46.974 level=info rank=0 msg=\"process group ready\" world=2 pid=3798",
+     "rank=0 fact=identity world=2 pid=3798"},
+    {"2026-12-01 08:33:31,573 | INFO     | rank=2 | run:main:21 - world 3, pid 3684, python 3.11.2",
+     "rank=2 fact=identity world=3 pid=3684"},
+    {"=> rank 2 of 3 up, pid 3588, generator 816 params", "fact=identity rank=2 world=3 pid=3588"},
+    {"2026-12-01 08:33:31,573 | INFO     | rank=2 | lost pid 3684 of another world", ""},
     {"rank 3 pid 8803 ready", "fact=identity rank=3 pid=8803 world=-"},
     {"rank 2: pid 12012", "fact=identity rank=2 pid=12012"},
     {"JAX process: 0 / 8", "fact=identity rank=0 world=8"},

@@ -6,7 +6,6 @@
  * A contradiction (one pid, two ranks) removes the join instead of choosing. */
 #include "incident/case.h"
 
-
 #include <stdio.h>
 
 enum { CONFLICT = FR_RANK_CONFLICT };
@@ -187,6 +186,48 @@ static void learn_from(struct fr_case *c, struct fr_obs *o)
     }
 }
 
+/* Where a path differs from that of the same process's other stream: "job.3.std", "run-3."; false: it says neither. */
+static bool stream_key(fr_sv path, char *key, size_t size)
+{
+    static const char *const streams[] = {"stdout", "stderr", ".out", ".err", NULL};
+    for (const char *const *s = streams; *s != NULL; s++) {
+        size_t at = FR_NPOS;
+        for (size_t i = 0; i + strlen(*s) <= path.n; i++) {
+            at = memcmp(path.p + i, *s, strlen(*s)) == 0 ? i : at;
+        }
+        if (at != FR_NPOS && path.n < size) {
+            fr_sv rest = fr_sv_skip(path, at + strlen(*s));
+            snprintf(key, size, "%.*s\n%.*s", (int)at, path.p, FR_SV_ARG(rest));
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Standard output and error of one process are two files; where there are such pairs of several ranks, what one of a pair says of its
+ * rank holds for the other. A console's two streams are one pair, and say nothing of the kind. */
+static void learn_streams(struct fr_case *c)
+{
+    struct fr_map ranks;
+    char key[1024];
+    int32_t some = -1;
+    bool several = false;
+    fr_map_init(&ranks, &c->arena);
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        int32_t r = c->src_rank[i];
+        if (r >= 0 && stream_key(c->set->sources.v[i]->name, key, sizeof key)) {
+            join(&ranks, key, r);
+            several |= some >= 0 && some != r;
+            some = r;
+        }
+    }
+    for (uint32_t i = 0; several && i < c->set->sources.n; i++) {
+        if (c->src_rank[i] < 0 && stream_key(c->set->sources.v[i]->name, key, sizeof key)) {
+            c->src_rank[i] = joined(&ranks, key);
+        }
+    }
+}
+
 /* A file is one rank's when its name says so, or when everybody in it who says a rank says the same one. */
 static void learn_sources(struct fr_case *c)
 {
@@ -217,6 +258,29 @@ static void learn_sources(struct fr_case *c)
         bool alone = c->set->sources.n > 1 && said[i] >= 0 && said[i] != CONFLICT;
         c->src_rank[i] = s->hint.rank >= 0 ? s->hint.rank : alone ? said[i] : -1;
     }
+    learn_streams(c);
+}
+
+/* The host whose name some part of the path begins with ("node-b-logs/attempt_0/0/stderr.log"), the longest name and the last part
+ * first; -1 for none. */
+static int32_t node_in_path(const struct fr_case *c, fr_sv path)
+{
+    int32_t found = -1;
+    while (path.n != 0) {
+        size_t cut = fr_sv_chr(path, '/');
+        fr_sv part = cut == FR_NPOS ? path : fr_sv_head(path, cut);
+        path = fr_sv_skip(path, cut == FR_NPOS ? path.n : cut + 1);
+        size_t longest = 2; /* a shorter name is anybody's */
+        for (uint32_t k = 0; k < c->nodes.n; k++) {
+            fr_sv name = fr_case_short_host(c->nodes.v[k].name);
+            bool ends = part.n == name.n || (part.n > name.n && strchr("-_.", part.p[name.n]) != NULL);
+            if (name.n > longest && ends && fr_sv_starts(part, name)) {
+                longest = name.n;
+                found = (int32_t)k;
+            }
+        }
+    }
+    return found;
 }
 
 /* Hosts of files: what the name says, else the one host that speaks in it; "node3" of dmesg_node3.log becomes the host that
@@ -255,6 +319,8 @@ static void learn_nodes(struct fr_case *c)
         }
         if (c->src_node[i] < 0 && token.n != 0) {
             c->src_node[i] = fr_case_node_of(c, token);
+        } else if (c->src_node[i] < 0) {
+            c->src_node[i] = node_in_path(c, c->set->sources.v[i]->name);
         }
     }
 }

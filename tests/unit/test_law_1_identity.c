@@ -10,6 +10,36 @@
 #define LOSS(step, loss) "step " step " loss " loss " lr 1.0e-03\n"
 #define LOSSES(a, b, c, d) LOSS("1", "2.97") LOSS("2", "2.95") LOSS("3", "2.94") LOSS("4", a) LOSS("5", b) LOSS("6", c) LOSS("7", d)
 
+#define ROW_AT(host, r, local, pid)                                                                                    \
+    FAILED("1", local, pid) TABLE_HEAD TABLE_ROOT ROW("0", "10:05:02", host, r, local, "1", pid, "") TABLE_END
+
+T_TEST(files_of_one_process)
+{
+    static const struct logs_case rows[] = {
+        {.name = "standard output says the rank, standard error the exception",
+         .files = {{"job.0.stderr", KEY_ERROR("")}, {"job.0.stdout", "{\"rank\": 2, \"event\": \"start\", \"world\": 3}\n"},
+                   {"job.1.stderr", CLOSED_BY_PEER("", "[10.2.0.5]:14727")}, {"job.1.stdout", "{\"rank\": 0, \"event\": \"start\", \"world\": 3}\n"},
+                   {"job.2.stderr", CLOSED_BY_PEER("", "[10.2.0.5]:14729")}, {"job.2.stdout", "{\"rank\": 1, \"event\": \"start\", \"world\": 3}\n"}},
+         .want = {"python-exception rank 2"}},
+        {.name = "the two streams of a console, where only rank 0 says who it is",
+         .files = {{"fit.err", KEY_ERROR("") CLOSED_BY_PEER("", "[10.2.0.5]:14727")}, {"fit.out", "{\"rank\": 0, \"event\": \"start\", \"world\": 2}\n"}},
+         .want = {"!* rank *", "*"}},
+        {.name = "the folder begins with the host that the launcher's table names",
+         .files = {{"big-a-logs/none_x/attempt_0/0/stderr.log", CLOSED_BY_PEER("", "[10.2.0.5]:14727")},
+                   {"big-a-logs/none_x/attempt_0/1/stderr.log", CLOSED_BY_PEER("", "[10.2.0.5]:14729")},
+                   {"big-b-logs/none_y/attempt_0/0/stderr.log", KEY_ERROR("")},
+                   {"big-b-logs/none_y/attempt_0/1/stderr.log", CLOSED_BY_PEER("", "[10.2.0.5]:14731")},
+                   {"a.txt", ROW_AT("big-a", "0", "0", "900")}, {"b.txt", ROW_AT("big-b", "2", "0", "900")}},
+         .want = {"python-exception rank 2"}},
+        {.name = "a pid that its process says beside its rank and host",
+         .files = {{"a.log", "[2026-03-09 10:00:00,410][rank 0][INFO] fit: host=gn11 pid=900 rank=0/2 attempt=0 up\n" STEPS CLOSED_BY_PEER("", "[10.2.0.5]:14727")},
+                   {"b.log", "[2026-03-09 10:00:00,410][rank 1][INFO] fit: host=gn11 pid=901 rank=1/2 attempt=0 up\n" STEPS},
+                   {"kern.log", OOM_KILL("gn11", "10:04:40", "901", "python3")}},
+         .want = {"cgroup-oom rank 1"}},
+    };
+    LOGS_CASES(rows);
+}
+
 T_TEST(a_bracketed_number_is_no_rank)
 {
     static const struct logs_case rows[] = {
