@@ -443,6 +443,7 @@ static void name_lines(struct fr_recorder *r, const struct fr_trace_done *done)
         struct fr_event *e = &r->ev->events.v[i];
         if (e->line > done->exc_line && e->line <= done->row_end && e->who.rank < 0 && same_speaker(&e->who, &done->who)) {
             e->who.rank = (int32_t)rank;
+            e->in_row = true;
         }
     }
 }

@@ -174,7 +174,7 @@ int fr_table_line(struct fr_table *t, const struct fr_record *rec, fr_sv text)
             return 2;
         } else {
             fr_sv last = fr_arena_dup(&t->arena, fr_sv_head(fr_sv_trim(text), 1024));
-            t->message = last.p != NULL ? last : t->message;
+            t->message = last.n != 0 ? last : t->message; /* an empty one may follow */
             t->last_line = rec->lineno;
         }
         break;

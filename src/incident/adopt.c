@@ -197,6 +197,40 @@ static bool by_end(struct fr_case *c, struct fr_cand *k, int code)
     return told && each_exit(c, k);
 }
 
+/* Does this end's row in torchrun's table close with the exception of one of k's tracebacks? */
+static bool is_in_row(const struct fr_case *c, const struct fr_cand *k, const struct fr_obs *row)
+{
+    bool named = row->e->fact == FR_FACT_EXIT && fr_event_num(row->e, FR_KEY_RANK, -1) >= 0;
+    fr_sv said = named ? fr_event_text(row->e, FR_KEY_EXCEPTION) : FR_SV_NONE;
+    for (uint32_t i = 0; said.n != 0 && i < k->obs.n; i++) {
+        const struct fr_event *e = c->obs.v[k->obs.v[i]].e;
+        if (e->trace != NULL && e->line == e->trace->last_line && fr_sv_eq(e->text, said)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* torchrun's table has each rank's own traceback where the script records its errors: as many rows with this exception as it was printed. */
+static bool by_rows(struct fr_case *c, struct fr_cand *k)
+{
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        rows += c->obs.v[i].attempt == c->attempt && is_in_row(c, k, &c->obs.v[i]);
+    }
+    if (rows == 0 || rows < k->n_unknown) {
+        return false;
+    }
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        if (o->attempt == c->attempt && is_in_row(c, k, o)) {
+            fr_cand_rank(c, k, (int32_t)fr_event_num(o->e, FR_KEY_RANK, -1));
+        }
+    }
+    fr_cand_for(c, k, "the launcher's table shows this exception in the row of rank %d", k->ranks.v[0]);
+    return true;
+}
+
 static void adopt(struct fr_case *c, struct fr_cand *k)
 {
     const char *id = fr_cand_class(c, k)->id;
@@ -212,7 +246,7 @@ static void adopt(struct fr_case *c, struct fr_cand *k)
         fr_cand_for(c, k, "every rank but 0 waits at a barrier while the data is still being prepared");
         return;
     }
-    if (by_end(c, k, code) || (k->ground != FR_GROUND_SIGNAL && k->ground != FR_GROUND_TRACE)) {
+    if (by_rows(c, k) || by_end(c, k, code) || (k->ground != FR_GROUND_SIGNAL && k->ground != FR_GROUND_TRACE)) {
         return;
     }
     bool shared = strcmp(id, "loss-scale-collapse") == 0; /* a scale is every rank's, and so is its end */

@@ -80,7 +80,7 @@ struct fr_cand {
     fr_sv node;
     int32_t local_rank, gpu;
     uint8_t scope;               /* enum fr_scope, decided by judge.c */
-    bool stranger;               /* the kernel killed a process that is none of this run's */
+    bool stranger;               /* the kernel tells of a process that is none of this run's */
     bool silent, fatal, contested; /* contested: another cause cannot be ordered against it */
     int64_t began, slack;
     double score;
@@ -117,6 +117,7 @@ void fr_case_timeline(struct fr_case *c);
 void fr_case_classify(struct fr_case *c);
 void fr_case_ranks(struct fr_case *c);
 void fr_case_causes(struct fr_case *c);
+void fr_case_numbers(struct fr_case *c);                        /* numbers.c; a part of fr_case_causes */
 void fr_case_exits(struct fr_case *c);
 void fr_case_collectives(struct fr_case *c);
 void fr_case_silence(struct fr_case *c);

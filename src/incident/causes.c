@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* causes: candidates that somebody printed, one per failure class, with all its sightings; and candidates from series. */
+/* causes: candidates that somebody printed, one per failure class, with all its sightings. */
 #include "incident/case.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -133,7 +132,7 @@ static void from_obs(struct fr_case *c, uint32_t i)
     const fr_sv tasks = o->e->fact == FR_FACT_EXIT ? fr_event_text(o->e, FR_KEY_RANKS) : FR_SV_NONE;
     if (tasks.n != 0) {
         fr_case_each_task(c, o, tasks, add_task, k);
-    } else {
+    } else if (!o->e->in_row) {
         fr_cand_rank(c, k, o->subject);
     }
     bool pair = o->signal >= 0 && c->lib->signals[o->signal].about == FR_ABOUT_CAPTURED;
@@ -175,152 +174,68 @@ static void from_other_signals(struct fr_case *c, uint32_t i)
     }
 }
 
-/* ---- series ---- */
-
-static const struct fr_signal *metric_signal(const struct fr_case *c, const struct fr_finding *f, uint32_t from)
+/* A row of torchrun's table with what was printed before is no further sighting. As many rows as nameless sightings: those ranks. Fewer
+ * rows: the launcher stopped before it had seen the other ones, and whose row it wrote says nothing. */
+static void from_rows(struct fr_case *c, struct fr_cand *k)
 {
-    for (uint32_t i = from; i < c->lib->n_signals; i++) {
-        const struct fr_signal *s = &c->lib->signals[i];
-        if (s->metric == (int)f->metric && s->finding == (int)f->kind && (s->until_step < 0 || f->step <= s->until_step)) {
-            return s;
-        }
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < k->obs.n; i++) {
+        rows += c->obs.v[k->obs.v[i]].e->in_row;
     }
-    return NULL;
-}
-
-/* In how many sources: those that print metrics, and those where a detector found this kind in this metric. */
-struct shares {
-    uint32_t printing, found[FR_METRIC_COUNT_][FR_FINDING_COUNT_];
-};
-
-static void count_shares(const struct fr_case *c, struct shares *ret)
-{
-    *ret = (struct shares){0};
-    for (uint32_t i = 0; i < c->set->sources.n; i++) {
-        const struct fr_source_evidence *s = c->set->sources.v[i];
-        ret->printing += s->metric_points != 0;
-        for (uint32_t k = 0; k < s->findings.n; k++) {
-            const struct fr_finding *f = &s->findings.v[k];
-            bool again = false;
-            for (uint32_t j = 0; j < k; j++) {
-                again |= s->findings.v[j].metric == f->metric && s->findings.v[j].kind == f->kind;
-            }
-            ret->found[f->metric][f->kind] += !again;
-        }
-    }
-}
-
-/* What only stands out from noise does so by chance in a few of thousands of series. Ranks share their steps, their loss and the norm of
- * their gradients, so what is real shows in more than one in twenty of them. */
-static bool by_chance(const struct shares *all, const struct fr_finding *f)
-{
-    bool noise = f->kind == FR_FINDING_DROP || f->kind == FR_FINDING_SPIKE || f->kind == FR_FINDING_JUMP;
-    return noise && all->found[f->metric][f->kind] * 20 < all->printing;
-}
-
-/* A loss scaler says in this log that it skips the steps whose gradients are not finite. */
-static bool skips(const struct fr_case *c, uint32_t src)
-{
-    const int32_t skip = fr_case_class(c, "deepspeed-overflow-skip");
-    for (uint32_t i = 0; i < c->obs.n; i++) {
-        const struct fr_obs *o = &c->obs.v[i];
-        if (o->src == src && ((o->failure >= 0 && o->failure == skip) || fr_sv_has(o->e->text, FR_SV("kipping step")) || fr_sv_has(o->e->text, FR_SV("verflow detected")))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void from_finding(struct fr_case *c, uint32_t src, const struct fr_finding *f)
-{
-    /* law 8: it came back; of a gradient norm only the very first value is nothing, a scaler's search */
-    bool first_step = f->n_bad <= 1 && f->step >= 0 && f->last_good_step < 0;
-    bool back = f->n_after_good >= 3;
-    bool over = !f->terminal && (f->metric == FR_METRIC_GRAD_NORM ? first_step || (back && (skips(c, src) || fr_case_ended_well(c))) : back);
-    const struct fr_signal *s = over ? NULL : metric_signal(c, f, 0);
-    for (; s != NULL; s = metric_signal(c, f, (uint32_t)(s - c->lib->signals) + 1)) {
-        struct fr_cand *k = s->role == FR_ROLE_CAUSE ? fr_case_cand(c, s->failure, FR_GROUND_SERIES) : NULL;
-        if (k == NULL || (k->finding != NULL && (k->finding_src != src || k->finding->line <= f->line))) {
-            continue;
-        }
-        k->finding = f;
-        k->finding_src = src;
-        k->n_unknown++; /* a metric line is one rank's print of what all ranks share */
-        if (f->note.n != 0) {
-            fr_cand_for(c, k, "%.*s", FR_SV_ARG(f->note));
-        }
-    }
-}
-
-/* The first of all findings of k's kind, by steps that ranks share; false when one of them tells no step. */
-static bool find_first(struct fr_case *c, struct fr_cand *k)
-{
-    const struct fr_finding *first = k->finding;
-    uint32_t src = k->finding_src;
-    for (uint32_t i = 0; i < c->set->sources.n; i++) {
-        const struct fr_source_evidence *s = c->set->sources.v[i];
-        for (uint32_t n = 0; n < s->findings.n; n++) {
-            const struct fr_finding *f = &s->findings.v[n];
-            if (f->metric != first->metric || f->kind != first->kind) {
-                continue;
-            }
-            if (f->step < 0) {
-                return false;
-            }
-            if (f->step < first->step) {
-                first = f;
-                src = i;
-            }
-        }
-    }
-    k->finding = first;
-    k->finding_src = src;
-    return true;
-}
-
-/* Every rank prints the same norm, of the gradients after they were reduced. Its own loss in that step says more. */
-static void prefer_loss(struct fr_case *c, struct fr_cand *k)
-{
-    const struct fr_finding *norm = k->finding;
-    for (uint32_t i = 0; i < c->set->sources.n && k->finding->metric == FR_METRIC_GRAD_NORM; i++) {
-        const struct fr_source_evidence *s = c->set->sources.v[i];
-        for (uint32_t n = 0; n < s->findings.n; n++) {
-            const struct fr_finding *f = &s->findings.v[n];
-            if (f->metric == FR_METRIC_LOSS && f->kind == norm->kind && f->step >= 0 && f->step == norm->step) {
-                k->finding = f;
-                k->finding_src = i;
-            }
-        }
-    }
-}
-
-/* A loss or norm that each rank prints of its own becomes NaN everywhere once the gradients were reduced. Where exactly one rank has it
- * some steps before all the others, it began there. */
-static void first_to_go_bad(struct fr_case *c, struct fr_cand *k)
-{
-    uint32_t others = 0;
-    prefer_loss(c, k);
-    if (!find_first(c, k)) {
+    if (rows == 0 || rows < k->n_unknown) {
         return;
     }
-    const struct fr_finding *first = k->finding;
-    for (uint32_t i = 0; i < c->set->sources.n; i++) {
-        const struct fr_source_evidence *s = c->set->sources.v[i];
-        for (uint32_t n = 0; n < s->findings.n; n++) {
-            const struct fr_finding *f = &s->findings.v[n];
-            if (f == first || f->metric != first->metric || f->kind != first->kind) {
-                continue;
-            }
-            if (fr_case_rank_of(c, &f->who, i) < 0 || f->last_good_step < first->step) {
-                return; /* nobody's, bad in the same step, or nothing printed in it */
-            }
-            others++;
+    k->n_unknown = 0;
+    for (uint32_t i = 0; i < k->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[k->obs.v[i]];
+        if (o->e->in_row) {
+            fr_cand_rank(c, k, o->subject);
         }
     }
-    int32_t rank = fr_case_rank_of(c, &first->who, k->finding_src);
-    if (rank >= 0 && others != 0 && (int32_t)others + 1 >= c->world) {
-        fr_cand_rank(c, k, rank);
-        fr_cand_for(c, k, "rank %d had it in step %lld, all others later", rank, (long long)first->step);
+}
+
+/* o is seen to be behind other: in one file by its line, else by a time that both have. */
+static bool is_behind(const struct fr_obs *o, const struct fr_obs *other)
+{
+    bool timed = o->began != FR_TIME_NONE && other->began != FR_TIME_NONE;
+    return o->src == other->src ? o->e->line > other->e->line : timed && o->began - o->slack > other->began + other->slack;
+}
+
+/* Somebody's Ctrl-C reaches all ranks of a console. One rank that alone was interrupted, and others that lose it as their peer after that: it
+ * began there, whoever sent the signal. */
+static void interrupted_alone(struct fr_case *c)
+{
+    int32_t f = fr_case_class(c, "python-exception");
+    const struct fr_obs *alone = NULL;
+    uint32_t lost = 0;
+    for (uint32_t i = 0; i < c->obs.n && f >= 0; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        if (o->attempt != c->attempt || o->rank < 0) {
+            continue;
+        }
+        if (o->e->trace != NULL && fr_sv_ends(o->e->trace->exception, FR_SV("KeyboardInterrupt"))) {
+            if (alone != NULL && alone->rank != o->rank) {
+                return;
+            }
+            alone = alone == NULL ? o : alone;
+        }
+    }
+    for (uint32_t i = 0; i < c->obs.n && alone != NULL; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        bool told = o->e->fact == FR_FACT_STOP_RECEIVED || o->meaning == FR_MEANS_CAUSE;
+        bool victim = o->meaning == FR_MEANS_SYMPTOM && o->rank >= 0 && o->rank != alone->rank && !o->recovered;
+        if (o->attempt == c->attempt && (told || (victim && !is_behind(o, alone)))) {
+            return;
+        }
+        lost += o->attempt == c->attempt && victim;
+    }
+    struct fr_cand *k = lost == 0 ? NULL : fr_case_cand(c, f, FR_GROUND_TRACE);
+    if (k != NULL) {
+        fr_cand_obs(c, k, (uint32_t)(alone - c->obs.v));
+        fr_cand_rank(c, k, alone->rank);
+        k->fatal = true;
+        k->score = 20;
+        fr_cand_for(c, k, "rank %d alone was interrupted, and the others lost a peer after that", alone->rank);
     }
 }
 
@@ -337,22 +252,11 @@ void fr_case_causes(struct fr_case *c)
         }
         from_other_signals(c, i);
     }
-    struct shares all;
-    count_shares(c, &all);
-    for (uint32_t i = 0; i < c->set->sources.n; i++) {
-        const struct fr_source_evidence *s = c->set->sources.v[i];
-        for (uint32_t k = 0; k < s->findings.n; k++) {
-            if (!by_chance(&all, &s->findings.v[k])) {
-                from_finding(c, i, &s->findings.v[k]);
-            }
-        }
-    }
     for (uint32_t i = 0; i < c->cands.n; i++) {
-        struct fr_cand *k = &c->cands.v[i];
-        if (k->ground == FR_GROUND_SERIES && k->finding != NULL && (k->finding->kind == FR_FINDING_NAN || k->finding->kind == FR_FINDING_INF)) {
-            first_to_go_bad(c, k);
-        }
+        from_rows(c, &c->cands.v[i]);
     }
+    fr_case_numbers(c);
+    interrupted_alone(c);
 }
 
 /* Watchdogs that complain about their own process: it is the one that is stuck. */
@@ -367,9 +271,7 @@ static bool died_before(const struct fr_case *c, const struct fr_obs *order)
 {
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
-        bool timed = o->began != FR_TIME_NONE && order->began != FR_TIME_NONE;
-        bool behind = o->src == order->src ? o->e->line > order->e->line : timed && o->began - o->slack > order->began + order->slack;
-        if (o->attempt == c->attempt && o->e->fact == FR_FACT_EXIT && fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0 && !behind) {
+        if (o->attempt == c->attempt && o->e->fact == FR_FACT_EXIT && fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0 && !is_behind(o, order)) {
             return true;
         }
     }
@@ -377,27 +279,32 @@ static bool died_before(const struct fr_case *c, const struct fr_obs *order)
 }
 
 /* A launcher was told to stop before anything had failed under it, and elsewhere there are only victims: its node went first. Where
- * nothing at all had failed and the scheduler says that it cancelled the job, that is who told it. */
+ * nothing at all had failed and the scheduler says that it cancelled the job, that is who told it. A step is cancelled when a task of
+ * it failed, too; a job as a whole only by somebody's order. */
 static void stopped_from_outside(struct fr_case *c)
 {
     const struct fr_obs *told = NULL, *order = NULL;
+    bool job = false;
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
         order = order == NULL && o->attempt == c->attempt && o->e->fact == FR_FACT_SCHEDULER && o->failure >= 0 ? o : order;
+        job |= order != NULL && o->attempt == c->attempt && fr_sv_has(o->e->text, FR_SV("*** JOB "));
         if (o->attempt == c->attempt && o->e->fact == FR_FACT_STOP_RECEIVED && o->e->level >= FR_LEVEL_WARN && told == NULL &&
             (c->src_exits[o->src] == 0 || c->src_exits[o->src] > o->e->line)) {
             told = o;
         }
     }
-    bool ordered = told != NULL && order != NULL && !died_before(c, order);
-    int32_t f = told == NULL ? -1 : ordered ? order->failure : fr_case_class(c, "torchrun-sigterm-cascade");
+    bool alive = order != NULL && !died_before(c, order);
+    bool ordered = alive && (told != NULL || (job && !fr_case_has_complaints(c)));
+    int32_t f = ordered ? order->failure : told != NULL ? fr_case_class(c, "torchrun-sigterm-cascade") : -1;
     told = ordered ? order : told;
     struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SYMPTOM);
     if (k != NULL && k->ground == FR_GROUND_SYMPTOM) {
         fr_cand_obs(c, k, (uint32_t)(told - c->obs.v));
         k->node = c->nodes.n > 1 && told->node >= 0 ? c->nodes.v[told->node].name : FR_SV_NONE;
         k->score = -20; /* before every mere victim, behind every cause */
-        fr_cand_for(c, k, "the launcher was told to stop before a process of its own had failed");
+        fr_cand_for(c, k, ordered ? "the job was cancelled before a process of it had failed"
+                                  : "the launcher was told to stop before a process of its own had failed");
     }
 }
 

@@ -114,15 +114,25 @@ static const struct fr_obs *precursor(const struct fr_case *c, const struct fr_c
     return NULL;
 }
 
-/* Its first line, of tracebacks one that has an exception: where several processes write between each other's lines, some are cut. */
+/* What the launcher copied when the process was dead: its table's rows, the file that the process recorded its error in. */
+static bool is_copy(const struct fr_case *c, const struct fr_obs *o)
+{
+    return o->e->in_row || fr_sv_ends(c->set->sources.v[o->src]->name, FR_SV("error.json"));
+}
+
+/* Its first line, rather of the process's own log than of a copy, and of tracebacks one that has an exception: where several processes
+ * write between each other's lines, some are cut. */
 static const struct fr_obs *first_whole(const struct fr_case *c, const struct fr_cand *k)
 {
+    const struct fr_obs *copy = NULL;
     for (uint32_t i = 0; i < k->obs.n; i++) {
-        if (!c->obs.v[k->obs.v[i]].cut) {
-            return &c->obs.v[k->obs.v[i]];
+        const struct fr_obs *o = &c->obs.v[k->obs.v[i]];
+        if (!o->cut && !is_copy(c, o)) {
+            return o;
         }
+        copy = copy == NULL && !o->cut ? o : copy;
     }
-    return k->obs.n != 0 ? &c->obs.v[k->obs.v[0]] : NULL;
+    return copy != NULL ? copy : k->obs.n != 0 ? &c->obs.v[k->obs.v[0]] : NULL;
 }
 
 static void set_evidence(struct fr_case *c, const struct fr_cand *k, struct fr_report *r, struct fr_incident *in)
@@ -149,6 +159,9 @@ static void set_evidence(struct fr_case *c, const struct fr_cand *k, struct fr_r
     const struct fr_obs *verdict = own == NULL ? NULL : exception_of(c, k, own);
     if (verdict != NULL) {
         push_quote(in, quote(c, r, verdict));
+    }
+    if (own != NULL) {
+        push_quote(in, quote(c, r, own));
     }
     for (uint32_t i = 0; i < k->obs.n && in->evidence.n < EVIDENCE_MAX - 2; i++) {
         const struct fr_obs *o = &c->obs.v[k->obs.v[i]];

@@ -96,6 +96,7 @@ struct fr_event {
     uint8_t fact;          /* enum fr_fact */
     uint8_t level;
     bool is_kernel;
+    bool in_row;           /* in a row of torchrun's table: a copy of what the row's rank recorded */
     uint8_t n_signals;
     uint16_t signals[FR_EVENT_SIGNALS]; /* indexes into the library, strongest first */
     uint16_t n_caps;

@@ -280,6 +280,9 @@ static void metrics(struct fr_text *t, const struct fr_report *r)
     for (uint32_t i = 0; i < shown; i++) {
         const struct fr_metric_summary *m = &r->metrics.v[i];
         fr_words_add(&t->scratch, m->name);
+        if (m->rank >= 0) {
+            fr_buf_printf(&t->scratch, " of rank %d", m->rank);
+        }
         fr_buf_printf(&t->scratch, ": %" PRId64 " points", m->points);
         if (m->last_step >= 0) {
             fr_buf_printf(&t->scratch, " up to step %" PRId64, m->last_step);

@@ -30,6 +30,9 @@ static const struct named len5[] = {
     K("Steps", STEP), K("epoch", EPOCH), K("Epoch", EPOCH)
 };
 static const struct named len6[] = {
+    R("loss_D", LOSS), R("loss_G", LOSS), R("D_loss", LOSS), R("G_loss", LOSS), /* of a GAN: no level, */
+    R("loss_d", LOSS), R("loss_g", LOSS), R("d_loss", LOSS), R("g_loss", LOSS), /* as in RL */
+    R("Loss_D", LOSS), R("Loss_G", LOSS),
     L("losses", LOSS), L("lscale", LOSS_SCALE), R("reward", REWARD), L("z_loss", AUX_LOSS),
     K("n_iter", STEP), K("epochs", EPOCH)
 };

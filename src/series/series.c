@@ -484,23 +484,37 @@ int fr_series_finish(struct fr_series *s, struct fr_arena *arena, fr_findings *r
     return s->no_memory ? -FR_NOMEM : 0;
 }
 
+/* Of what this speaker prints of a metric, in whichever dialects. */
+static const struct fr_lane *longest_lane(const struct fr_series *s, unsigned speaker, unsigned m)
+{
+    const struct fr_lane *best = NULL;
+    for (unsigned d = 0; d < fr_dialects_count; d++) {
+        const struct fr_lane *l =
+            s->groups[speaker][d] != NULL ? s->groups[speaker][d]->lanes[m] : NULL;
+        best = l != NULL && (best == NULL || l->n > best->n) ? l : best;
+    }
+    return best;
+}
+
 void fr_series_each(const struct fr_series *s,
                     void (*fn)(void *ctx, enum fr_metric m, const struct fr_who *who,
                                uint64_t points, int64_t first_step, int64_t last_step, double last),
                     void *ctx)
 {
     for (unsigned m = 0; m < FR_METRIC_COUNT_; m++) {
-        const struct fr_lane *best = NULL;
+        const struct fr_lane *nobodys = NULL;
         for (unsigned i = 0; i < s->n_speakers; i++) {
-            for (unsigned d = 0; d < fr_dialects_count; d++) {
-                const struct fr_lane *l = s->groups[i][d] != NULL ? s->groups[i][d]->lanes[m]
-                                                                  : NULL;
-                best = l != NULL && (best == NULL || l->n > best->n) ? l : best;
+            const struct fr_lane *l = longest_lane(s, i, m);
+            if (s->speakers[i].rank < 0) {
+                nobodys = l != NULL && (nobodys == NULL || l->n > nobodys->n) ? l : nobodys;
+            } else if (l != NULL) {
+                fn(ctx, (enum fr_metric)m, &s->speakers[i], l->n, l->first_step, l->last_step,
+                   l->last);
             }
         }
-        if (best != NULL) {
-            fn(ctx, (enum fr_metric)m, &s->speakers[best->speaker], best->n, best->first_step,
-               best->last_step, best->last);
+        if (nobodys != NULL) {
+            fn(ctx, (enum fr_metric)m, &s->speakers[nobodys->speaker], nobodys->n,
+               nobodys->first_step, nobodys->last_step, nobodys->last);
         }
     }
 }

@@ -53,8 +53,8 @@ uint64_t fr_series_points(const struct fr_series *s);
 int64_t fr_series_last_step(const struct fr_series *s); /* -1 none */
 int64_t fr_series_max_step(const struct fr_series *s);
 bool fr_series_full(const struct fr_series *s); /* a limit or memory cut the picture short */
-/* Summaries for the report: per metric of the main speaker: points, first, last step, last
- * value. Calls fn for each. */
+/* Summaries: per metric, of each rank, and of the speaker who is none and prints most of it:
+ * points, first, last step, last value. Calls fn for each. */
 void fr_series_each(const struct fr_series *s,
                     void (*fn)(void *ctx, enum fr_metric m, const struct fr_who *who,
                                uint64_t points, int64_t first_step, int64_t last_step, double last),

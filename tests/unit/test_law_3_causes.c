@@ -254,6 +254,50 @@ T_TEST(of_tracebacks_one_that_was_not_cut_is_quoted)
     logs_end(&l);
 }
 
+#define INTERRUPT(p) TRACE(p, "loop.py", "12", "tick", "KeyboardInterrupt")
+
+T_TEST(interrupted)
+{
+    static const struct logs_case rows[] = {
+        {.name = "one rank alone, and the others lose it after that",
+         .files = {{"console.log", I_AM("0", "3", "900", "gn11") I_AM("1", "3", "901", "gn11") I_AM("2", "3", "902", "gn11") STEPS INTERRUPT("[rank1]: ")
+                    CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727") CLOSED_BY_PEER("[rank2]: ", "[10.2.0.5]:14729")}},
+         .want = {"python-exception rank 1"}},
+        {.name = "all of them, by somebody at the keyboard",
+         .files = {{"console.log", I_AM("0", "2", "900", "gn11") I_AM("1", "2", "901", "gn11") STEPS INTERRUPT("[rank1]: ") INTERRUPT("[rank0]: ")}},
+         .want = {"!* rank *"}},
+        {.name = "somebody gave up on a run whose ranks had lost a peer",
+         .files = {{"console.log", I_AM("0", "3", "900", "gn11") I_AM("1", "3", "901", "gn11") I_AM("2", "3", "902", "gn11") STEPS
+                    CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727") CLOSED_BY_PEER("[rank2]: ", "[10.2.0.5]:14729") INTERRUPT("[rank1]: ")}},
+         .want = {"!python-exception rank 1", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
+#define RECORDED(i, r, pid, exception)                                                                                 \
+    "[" i "]:\n  time      : 2026-03-09_10:05:02\n  host      : localhost\n  rank      : " r " (local_rank: " r ")\n"        \
+    "  exitcode  : 1 (pid: " pid ")\n  error_file: /tmp/te/attempt_0/" r "/error.json\n  traceback : Traceback (most recent call last):\n" \
+    "    File \"/home/ivo/fit/fit.py\", line 84, in main\n      t.run()\n  " exception "\n  \n"
+#define PLAN_ERROR "PlanError: stage 9 has no entry in the plan"
+#define ZIP_ERROR "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory"
+#define PEER_GONE "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer [10.2.0.5]:14727"
+
+T_TEST(rows_that_hold_a_traceback)
+{
+    static const struct logs_case rows[] = {
+        {.name = "the exception that nobody signed stands in the row of rank 1",
+         .files = {{"console.log", STEPS TRACE("", "fit.py", "84", "main", PLAN_ERROR) TRACE("", "fit.py", "84", "main", PEER_GONE) TABLE_HEAD
+                    RECORDED("1", "1", "901", PLAN_ERROR) TABLE_ROOT RECORDED("0", "0", "900", PEER_GONE) TABLE_END}},
+         .want = {"python-exception rank 1"}},
+        {.name = "three printed it, and the launcher wrote the row of the first that it saw",
+         .files = {{"console.log", I_AM("0", "3", "900", "gn11") I_AM("1", "3", "901", "gn11") I_AM("2", "3", "902", "gn11")
+                    TRACE("", "fit.py", "84", "main", ZIP_ERROR) TRACE("", "fit.py", "84", "main", ZIP_ERROR) TRACE("", "fit.py", "84", "main", ZIP_ERROR)
+                    STOP("901") STOP("902") TABLE_HEAD "  <NO_OTHER_FAILURES>\n" TABLE_ROOT RECORDED("0", "0", "900", ZIP_ERROR) TABLE_END}},
+         .want = {"corrupt-zip-checkpoint all-ranks"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

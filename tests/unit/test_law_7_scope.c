@@ -184,12 +184,19 @@ T_TEST(a_table_of_all_ranks)
     LOGS_CASES(rows);
 }
 
+#define OF_RANK(r, step, loss) "[2026-03-09 10:00:0" step ",410][rank " r "][INFO] step=" step " loss=" loss " lr=3.00e-03\n"
+
 T_TEST(numbers_that_go_bad_on_one_rank_first)
 {
     static const struct logs_case rows[] = {
         {.name = "the loss of rank 1 is NaN one step before the others'",
          .files = {{"rank0.log", I_AM("0", "2", "900", "gn11") STEP("1", "2.91") STEP("2", "2.74") STEP("3", "2.69") STEP("4", "nan") STEP("5", "nan") STEP("6", "nan")},
                    {"rank1.log", I_AM("1", "2", "901", "gn11") STEP("1", "2.93") STEP("2", "2.75") STEP("3", "nan") STEP("4", "nan") STEP("5", "nan") STEP("6", "nan")}},
+         .want = {"loss-nan-generic rank 1"}},
+        {.name = "it is NaN from the start, and the losses of the others stay sound",
+         .files = {{"console.log", OF_RANK("0", "1", "5.02") OF_RANK("1", "1", "nan") OF_RANK("2", "1", "5.01") OF_RANK("0", "2", "5.01") OF_RANK("1", "2", "nan")
+                    OF_RANK("2", "2", "5.00") OF_RANK("0", "3", "4.98") OF_RANK("1", "3", "nan") OF_RANK("2", "3", "4.97") OF_RANK("0", "4", "4.95")
+                    OF_RANK("1", "4", "nan") OF_RANK("2", "4", "4.96") I_AM("0", "3", "900", "gn11")}},
          .want = {"loss-nan-generic rank 1"}},
         {.name = "in the same step it is everybody's",
          .files = {{"rank0.log", I_AM("0", "2", "900", "gn11") STEP("1", "2.91") STEP("2", "2.74") STEP("3", "nan") STEP("4", "nan") STEP("5", "nan") STEP("6", "nan")},
