@@ -164,6 +164,8 @@ static void action(const struct fr_case *c, const struct fr_cand *k, struct fr_i
         in->action = points != 0 ? FR_ACTION_RESTART : FR_ACTION_FIX_FIRST;
     } else if (is_one_of(id, ends) && points == 0 && only_code_one(c)) {
         in->action = FR_ACTION_FIX_FIRST;
+    } else if (strcmp(id, "torchrun-sigabrt") == 0 && k->ranks.n == 1) {
+        in->action = FR_ACTION_FIX_FIRST; /* one process of many aborted: its own check or library, no watchdog */
     } else if (in->action == FR_ACTION_NONE && k->fatal) {
         in->action = FR_ACTION_FIX_FIRST;
     }

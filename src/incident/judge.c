@@ -103,17 +103,36 @@ static bool is_before(const struct fr_case *c, const struct fr_cand *a, const st
     return above;
 }
 
-/* A memory kill of somebody else's process is the answer only where nothing of the run itself failed. */
+/* The kernel tells of crashes of processes that are no ranks, and how all ranks ended is known: none of them so. */
+static bool is_crash_of_others(const struct fr_case *c, const struct fr_cand *k)
+{
+    for (uint32_t i = 0; i < k->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[k->obs.v[i]];
+        if (o->e->fact != FR_FACT_KERNEL_CRASH || o->subject >= 0) {
+            return false;
+        }
+        for (uint32_t n = 0; n < c->ranks.n; n++) {
+            const struct fr_rank *r = &c->ranks.v[n];
+            if (!r->has_exit || r->exitcode == -(int)fr_event_num(o->e, FR_KEY_SIGNAL, 11)) {
+                return false;
+            }
+        }
+    }
+    return k->obs.n != 0 && c->ranks.n != 0;
+}
+
+/* A kill or crash of somebody else's process is the answer only where nothing of the run itself failed. */
 static void strangers(struct fr_case *c)
 {
     bool own = false;
     for (uint32_t i = 0; i < c->cands.n; i++) {
+        c->cands.v[i].stranger |= is_crash_of_others(c, &c->cands.v[i]);
         own |= !c->cands.v[i].stranger && (c->cands.v[i].fatal || c->cands.v[i].ground == FR_GROUND_SYMPTOM);
     }
     for (uint32_t i = 0; i < c->cands.n; i++) {
         if (own && c->cands.v[i].stranger) {
             c->cands.v[i].score -= 90;
-            fr_cand_against(c, &c->cands.v[i], "the killed process is none of this run's");
+            fr_cand_against(c, &c->cands.v[i], "the process is none of this run's");
         }
     }
 }

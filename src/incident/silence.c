@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { FINISHED_MAX = 1024 }; /* ranks whose last steps are compared, each with all summaries */
+
 /* It failed on its own account: it complained, or ended by itself the way a Python exception does. */
 static bool complained(const struct fr_rank *r)
 {
@@ -191,10 +193,24 @@ static const struct fr_rank *odd_place(const struct fr_case *c, const struct fr_
     return differ == 1 && *ret_usual != NULL ? odd : NULL;
 }
 
+/* It stands in a collective that its program called by name, not in a barrier: those that have no more work wait in barriers. */
+static bool calls_collective(const struct fr_trace *t)
+{
+    static const char *const calls[] = {" all_reduce (", " all_gather", " broadcast", " reduce (", " reduce_scatter", " gather", " scatter",
+                                        " all_to_all", NULL};
+    for (const char *const *n = calls; *n != NULL; n++) {
+        if (fr_sv_has(t->frames, fr_sv_z(*n)) && !fr_sv_has(t->frames, FR_SV(" barrier ("))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void accuse_odd(struct fr_case *c, const struct tally *t)
 {
     const struct fr_rank *usual = NULL, *odd = odd_place(c, &usual);
-    int32_t f = fr_case_class(c, "uneven-inputs-hang");
+    bool called = odd != NULL && calls_collective(odd->trace) && !calls_collective(usual->trace);
+    int32_t f = fr_case_class(c, called ? "rank-conditional-collective" : "uneven-inputs-hang");
     if (odd == NULL || f < 0) {
         return;
     }
@@ -208,6 +224,99 @@ static void accuse_odd(struct fr_case *c, const struct tally *t)
     k->score = 28;
     fr_cand_for(c, k, "rank %d waited in %.*s (line %d) while the others were in %.*s (line %d)", odd->rank,
                 FR_SV_ARG(odd->trace->func), odd->trace->line, FR_SV_ARG(usual->trace->func), usual->trace->line);
+}
+
+/* The last step of which this rank printed a number, -1 for none. */
+static int64_t last_step_of(const struct fr_case *c, int32_t rank)
+{
+    int64_t last = -1;
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        for (uint32_t n = 0; n < s->metrics.n; n++) {
+            const struct fr_metric_summary *m = &s->metrics.v[n];
+            int32_t whose = m->rank >= 0 ? m->rank : c->src_rank[i];
+            last = whose == rank && m->last_step > last ? m->last_step : last;
+        }
+    }
+    return last;
+}
+
+/* Everybody waited in vain, and one rank had said that it is done with its training while each other one trained on: it left the loop
+ * that the others are in. */
+static void accuse_finished(struct fr_case *c, const struct tally *t)
+{
+    const struct fr_rank *done = NULL;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (r->done && done != NULL) {
+            return;
+        }
+        done = r->done ? r : done;
+    }
+    int64_t last = done == NULL || t->timeouts == 0 || c->ranks.n > FINISHED_MAX ? -1 : last_step_of(c, done->rank);
+    for (uint32_t i = 0; last >= 0 && i < c->ranks.n; i++) {
+        if (&c->ranks.v[i] != done && last_step_of(c, c->ranks.v[i].rank) < last - 1) {
+            return; /* those who print nothing, or are behind, may be the ones that it waits for */
+        }
+    }
+    int32_t f = last < 0 ? -1 : fr_case_class(c, "uneven-inputs-hang");
+    struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SILENCE);
+    if (k == NULL || k->ranks.n != 0) {
+        return;
+    }
+    k->ground = FR_GROUND_SILENCE;
+    k->score = 27;
+    fr_cand_obs(c, k, (uint32_t)t->first);
+    fr_cand_rank(c, k, done->rank);
+    fr_cand_for(c, k, "rank %d said in step %lld that it is done with its training, and no other rank did", done->rank, (long long)last);
+}
+
+/* It may be gone: nothing is known of its end, and it complained of nobody. */
+static bool is_lost(const struct fr_rank *r)
+{
+    return !complained(r) && !r->has_exit && !r->outlived && r->life != NULL;
+}
+
+/* Peers were gone. Several ranks say nothing, their launcher neither, and they are all that speak in one file: their node went. */
+static void accuse_node(struct fr_case *c, const struct tally *t)
+{
+    const struct fr_rank *one = NULL;
+    uint32_t lost = 0;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (!is_lost(r)) {
+            if (!complained(r) && !r->stopped && !r->outlived) {
+                return;
+            }
+            continue;
+        }
+        if (one != NULL && r->life_src != one->life_src) {
+            return;
+        }
+        one = r;
+        lost++;
+    }
+    for (uint32_t i = 0; one != NULL && i < c->ranks.n; i++) { /* nobody else in that file */
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (!is_lost(r) && r->life != NULL && r->life_src == one->life_src) {
+            return;
+        }
+    }
+    int32_t f = lost < 2 || t->timeouts != 0 || c->src_exits[one->life_src] != 0 ? -1 : fr_case_class(c, "silent-exit");
+    struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SILENCE);
+    if (k == NULL || k->ranks.n != 0) {
+        return;
+    }
+    k->ground = FR_GROUND_SILENCE;
+    k->silent = true;
+    k->score = 20;
+    fr_cand_obs(c, k, (uint32_t)t->first);
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        if (is_lost(&c->ranks.v[i])) {
+            fr_cand_rank(c, k, c->ranks.v[i].rank);
+        }
+    }
+    fr_cand_for(c, k, "%u ranks that share a log say nothing of an end, and their launcher neither; all others lost a peer or were stopped", lost);
 }
 
 /* Peers were gone. All ranks but one say so, or lived on; of that one no more is known than that it ended by itself. */
@@ -346,6 +455,33 @@ static void by_last_sign(struct fr_case *c)
     }
 }
 
+/* Nobody's start-up came through, and of the ranks 0 to n one number is missing: it is what all others, rank 0 with the store among them,
+ * wait for. */
+static void accuse_gap(struct fr_case *c, const struct tally *t)
+{
+    int32_t f = startup_class(c, c->obs.v[t->first].failure), missing = -1, next = 0;
+    for (uint32_t i = 0; i < c->ranks.n; i++, next++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (r->symptom == NULL || startup_class(c, r->symptom->failure) < 0) {
+            return;
+        }
+        if (r->rank != next && (missing >= 0 || r->rank != next + 1 || next == 0)) {
+            return;
+        }
+        missing = r->rank != next ? next++ : missing;
+    }
+    struct fr_cand *k = f < 0 || missing < 0 || c->ranks.n < 3 || c->world > next ? NULL : fr_case_cand(c, f, FR_GROUND_SILENCE);
+    if (k == NULL || k->ranks.n != 0) {
+        return;
+    }
+    k->ground = FR_GROUND_SILENCE;
+    k->silent = true;
+    k->score = 20;
+    fr_cand_obs(c, k, (uint32_t)t->first);
+    fr_cand_rank(c, k, missing);
+    fr_cand_for(c, k, "ranks 0 to %d wait for each other at the start, all but rank %d, of which there is nothing", next - 1, missing);
+}
+
 void fr_case_silence(struct fr_case *c)
 {
     struct tally t = {0};
@@ -358,6 +494,7 @@ void fr_case_silence(struct fr_case *c)
         return;
     }
     count_ranks(c, &t);
+    accuse_gap(c, &t);
     bool whole = c->ranks.n >= 2 && c->ranks.v[c->ranks.n - 1].rank + 1 == (int32_t)c->ranks.n; /* else there are ranks of which nothing is seen */
     bool most = whole && t.victims >= 2 && t.suspects * 4 <= c->ranks.n + 2;
     busy_elsewhere(c, &t, most && t.suspects == 1 ? t.suspect[0]->rank : -1);
@@ -369,5 +506,7 @@ void fr_case_silence(struct fr_case *c)
     }
     if (t.confessed == 0 && whole) {
         accuse_unheard(c, &t);
+        accuse_node(c, &t);
+        accuse_finished(c, &t);
     }
 }

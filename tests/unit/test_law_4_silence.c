@@ -3,6 +3,18 @@
  * world can be seen. */
 #include "law_lines.h"
 
+#define TIMED_OUT_AT "[/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 8000ms for recv operation to complete"
+#define WAITED_IN_VAIN(p) TRACE(p, "loop.py", "140", "reduce_grads", "RuntimeError: " TIMED_OUT_AT)
+#define NO_STORE TRACE("", "fit.py", "20", "setup", "RuntimeError: Socket Timeout")
+#define IN_TRAINING(p)                                                                                                \
+    p "Traceback (most recent call last):\n" p "  File \"/home/ivo/fit/fit.py\", line 90, in main\n" p "    loss = net(ids)\n"    \
+    p "  File \"/opt/env/lib/python3.11/site-packages/torch/nn/parallel/distributed.py\", line 1887, in forward\n"       \
+    p "    inputs, kwargs = self._pre_forward(*inputs, **kwargs)\n" p "RuntimeError: " TIMED_OUT_AT "\n"
+#define IN_EVALUATION(p)                                                                                              \
+    p "Traceback (most recent call last):\n" p "  File \"/home/ivo/fit/fit.py\", line 70, in evaluate\n" p "    dist.all_reduce(t)\n" \
+    p "  File \"/opt/env/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py\", line 2800, in all_reduce\n" \
+    p "    work.wait()\n" p "RuntimeError: " TIMED_OUT_AT "\n"
+
 T_TEST(who_does_not_complain)
 {
     static const struct logs_case rows[] = {
@@ -47,6 +59,40 @@ T_TEST(who_does_not_complain)
                     "  File \"/home/ivo/fit/fit.py\", line 142 in step\n\n"
                     CLOSED_BY_PEER("[rank1]: ", "[10.2.0.5]:14727") CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14728")}},
          .want = {"segfault rank 2"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(who_left_or_was_elsewhere)
+{
+    static const struct logs_case rows[] = {
+        {.name = "it stops early while the others go on, and all time out in the end",
+         .files = {{"rank0.log", I_AM("0", "3", "900", "gn11") STEPS CLOSED_BY_PEER("", "[10.2.0.5]:14727")},
+                   {"rank1.log", I_AM("1", "3", "901", "gn11") STEP("1", "2.91") STEP("2", "2.74") STEP("3", "2.69")
+                    "2026-03-09 10:04:01,000 INFO [fit] early stop: target reached at step 30\n" WAITED_IN_VAIN("")},
+                   {"rank2.log", I_AM("2", "3", "902", "gn12") STEPS WAITED_IN_VAIN("")}},
+         .want = {"uneven-inputs-hang rank 1"}},
+        {.name = "it stops early, and another one is behind it",
+         .files = {{"rank0.log", I_AM("0", "3", "900", "gn11") STEP("1", "2.91") WAITED_IN_VAIN("")},
+                   {"rank1.log", I_AM("1", "3", "901", "gn11") STEP("1", "2.91") STEP("2", "2.74") STEP("3", "2.69") STEP("4", "2.60")
+                    "2026-03-09 10:04:01,000 INFO [fit] early stop: target reached at step 40\n" WAITED_IN_VAIN("")},
+                   {"rank2.log", I_AM("2", "3", "902", "gn12") STEPS WAITED_IN_VAIN("")}},
+         .want = {"!uneven-inputs-hang rank 1"}},
+        {.name = "two of four share a log that breaks off, the other node lost its peers",
+         .files = {{"gn11.log", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") STEPS CLOSED_BY_PEER("[rank1]: ", "[10.2.0.5]:14727")
+                    STOP("900") FAILED("1", "1", "901")},
+                   {"gn12.log", I_AM("2", "4", "902", "gn12") I_AM("3", "4", "903", "gn12") "[rank2]: step 40 loss 2.60\n[rank3]: step 40 loss 2.61\n"}},
+         .want = {"silent-exit ranks 2,3"}},
+        {.name = "a number is missing where all others wait at the start",
+         .files = {{"n0.rank0.log", NO_STORE}, {"n0.rank1.log", NO_STORE}, {"n0.rank3.log", NO_STORE}},
+         .want = {"c10d-store-wait-timeout rank 2"}},
+        {.name = "two numbers are missing",
+         .files = {{"n0.rank0.log", NO_STORE}, {"n0.rank1.log", NO_STORE}, {"n0.rank4.log", NO_STORE}},
+         .want = {"!* rank *"}},
+        {.name = "it alone calls a collective in its evaluation",
+         .files = {{"console.log", I_AM("0", "3", "900", "gn11") I_AM("1", "3", "901", "gn11") I_AM("2", "3", "902", "gn11")
+                    IN_TRAINING("[rank2]: ") IN_EVALUATION("[rank0]: ") IN_TRAINING("[rank1]: ")}},
+         .want = {"rank-conditional-collective rank 0"}},
     };
     LOGS_CASES(rows);
 }

@@ -47,6 +47,23 @@ T_TEST(oom_killer_by_pid_and_host)
     LOGS_CASES(rows);
 }
 
+T_TEST(crashes_of_other_programs)
+{
+    static const struct logs_case rows[] = {
+        {.name = "all ranks are seen to end otherwise",
+         .files = {{"kern.log", KERNEL("gn11", "09:12:40", "python3[41]: segfault at 0 ip 00007f84 sp 00007fff error 4 in libc.so.6[17a7,7f84]")},
+                   {"rank0.log", I_AM("0", "2", "900", "gn11") STEPS KEY_ERROR("")}, {"rank1.log", I_AM("1", "2", "901", "gn11") STEPS},
+                   {"console.log", STOP("901") FAILED("1", "0", "900") TABLE_HEAD ROW("1", "10:05:03", "gn11", "1", "1", "-15", "901", " (SIGTERM)") TABLE_ROOT
+                    ROW("0", "10:05:02", "gn11", "0", "0", "1", "900", "") TABLE_END}},
+         .want = {"python-exception rank 0"}},
+        {.name = "nothing is known of the ranks' ends",
+         .files = {{"kern.log", KERNEL("gn11", "10:04:40", "python3[41]: segfault at 0 ip 00007f84 sp 00007fff error 4 in libc.so.6[17a7,7f84]")},
+                   {"rank0.log", I_AM("0", "2", "900", "gn11") STEPS}, {"rank1.log", I_AM("1", "2", "901", "gn11") STEPS CLOSED_BY_PEER("", "[10.2.0.5]:14727")}},
+         .want = {"segfault *"}},
+    };
+    LOGS_CASES(rows);
+}
+
 T_TEST(slurm_by_task_and_kubernetes_by_pod)
 {
     static const struct logs_case rows[] = {
@@ -83,6 +100,15 @@ T_TEST(slurm_by_task_and_kubernetes_by_pod)
          .files = {{"slurm-88.out", "slurmstepd: error: *** JOB 88 ON gn11 CANCELLED AT 2026-03-09T10:05:00 DUE TO JOB REQUEUE ***\n"
                     "submitit WARNING (2026-03-09 10:05:00,299) - Bypassing signal SIGTERM\nsrun: error: gn11: tasks 2-3: Exited with exit code 1\n"}},
          .want = {"slurm-requeued launcher"}},
+        {.name = "somebody cancelled a job that trained",
+         .files = {{"slurm-88.out", STEPS "srun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n"
+                    "slurmstepd-gn11: error: *** STEP 88.0 ON gn11 CANCELLED AT 2026-03-09T10:05:00 ***\n"
+                    "slurmstepd-gn11: error: *** JOB 88 ON gn11 CANCELLED AT 2026-03-09T10:05:00 ***\nsrun: error: gn11: tasks 0-3: Terminated\n"}},
+         .want = {"slurm-cancelled-signal launcher"}},
+        {.name = "a step alone is cancelled when one of its tasks failed, too",
+         .files = {{"slurm-88.out", STEPS "srun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n"
+                    "slurmstepd-gn11: error: *** STEP 88.0 ON gn11 CANCELLED AT 2026-03-09T10:05:00 ***\nsrun: error: gn11: tasks 0-3: Terminated\n"}},
+         .want = {"inconclusive *"}},
         {.name = "a pod that was over its memory limit",
          .files = {{"fit-worker-0.log", I_AM("0", "2", "900", "fit-worker-0") STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")},
                    {"fit-worker-1.log", I_AM("1", "2", "901", "fit-worker-1") STEPS},
