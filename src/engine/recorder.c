@@ -380,10 +380,29 @@ static int one_event(struct fr_recorder *r, struct fr_scanner *scanner, const st
     return 0;
 }
 
+/* An indented line without a header goes on with the message of the line above: a warning's second line is no error. */
+static bool goes_on(const struct fr_recorder *r, const struct fr_record *rec)
+{
+    bool bare = rec->level == FR_LEVEL_NONE && rec->when.basis == FR_TIME_BASIS_NONE && rec->text.n != 0;
+    return bare && (rec->text.p[0] == ' ' || rec->text.p[0] == '\t') && rec->lineno == r->said_line + 1 &&
+           r->said_level != FR_LEVEL_NONE && !r->in_trace;
+}
+
 int fr_recorder_event(struct fr_recorder *r, struct fr_scanner *scanner,
-                      const struct fr_record *rec, const uint16_t *signals, unsigned n_signals,
+                      const struct fr_record *given, const uint16_t *signals, unsigned n_signals,
                       const struct fr_draft *facts, int n_facts)
 {
+    struct fr_record continued;
+    const struct fr_record *rec = given;
+    if (goes_on(r, given)) {
+        continued = *given;
+        continued.level = r->said_level;
+        continued.when = r->said;
+        rec = &continued;
+    }
+    r->said_line = rec->lineno;
+    r->said_level = rec->level;
+    r->said = rec->when;
     int rc = one_event(r, scanner, rec, signals, n_signals, n_facts > 0 ? &facts[0] : NULL);
     for (int i = 1; rc == 0 && i < n_facts; i++) {
         rc = one_event(r, scanner, rec, NULL, 0, &facts[i]);

@@ -36,6 +36,9 @@ struct fr_recorder {
     uint32_t n_late,
         newest; /* index of the one that is the source's last text; UINT32_MAX: none is */
     uint16_t *per_signal;
+    uint64_t said_line;   /* the line recorded last, */
+    uint8_t said_level;   /* its level, */
+    struct fr_when said;  /* and its time */
     bool in_trace; /* set by the caller: a traceback is open, or this line opens one */
 };
 

@@ -155,6 +155,7 @@ static void action(const struct fr_case *c, const struct fr_cand *k, struct fr_i
 {
     static const char *const kills[] = {"process-killed-sigkill", "torchrun-sigkill-exit-minus-9", NULL};
     static const char *const ends[] = {"inconclusive", "silent-exit", "slurm-task-exit", "torchrun-child-failed", NULL};
+    static const char *const links[] = {"nccl-remote-error", "nccl-internal-error", "nccl-connect-retry-exceeded", "libfabric-cq-error", "deepep-timeout", NULL};
     const char *id = fr_cand_class(c, k)->id;
     uint64_t points = 0;
     for (uint32_t i = 0; i < c->set->sources.n; i++) {
@@ -164,6 +165,10 @@ static void action(const struct fr_case *c, const struct fr_cand *k, struct fr_i
         in->action = points != 0 ? FR_ACTION_RESTART : FR_ACTION_FIX_FIRST;
     } else if (is_one_of(id, ends) && points == 0 && only_code_one(c)) {
         in->action = FR_ACTION_FIX_FIRST;
+    } else if (strcmp(id, "collective-desync") == 0 && k->ground == FR_GROUND_COUNTERS) {
+        in->action = FR_ACTION_FIX_FIRST; /* they have waited long enough: the program differs between ranks */
+    } else if (is_one_of(id, links) && points == 0 && in->action == FR_ACTION_RESTART) {
+        in->action = FR_ACTION_FIX_FIRST; /* nothing had come through yet, and nothing will */
     } else if (strcmp(id, "torchrun-sigabrt") == 0 && k->ranks.n == 1) {
         in->action = FR_ACTION_FIX_FIRST; /* one process of many aborted: its own check or library, no watchdog */
     } else if (in->action == FR_ACTION_NONE && k->fatal) {

@@ -259,11 +259,15 @@ void fr_case_causes(struct fr_case *c)
     interrupted_alone(c);
 }
 
-/* Watchdogs that complain about their own process: it is the one that is stuck. */
+/* Watchdogs that complain about their own process: it is the one that is stuck, as far as others are seen to which it can be compared. */
 static bool is_own_trouble(const struct fr_case *c, const struct fr_obs *o)
 {
     const char *id = c->lib->failures[o->failure].id;
-    return o->rank >= 0 && (strcmp(id, "nccl-watchdog-heartbeat") == 0 || strcmp(id, "gil-induced-hang") == 0);
+    uint32_t heard = 0;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        heard += c->ranks.v[i].life != NULL || c->ranks.v[i].symptom != NULL;
+    }
+    return o->rank >= 0 && 2 * (int32_t)heard > c->world && (strcmp(id, "nccl-watchdog-heartbeat") == 0 || strcmp(id, "gil-induced-hang") == 0);
 }
 
 /* Was somebody dead when the order came? Not where all ends that are seen follow it. */

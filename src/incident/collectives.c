@@ -224,6 +224,17 @@ static void by_counters(struct fr_case *c)
     }
 }
 
+/* Do both wait in the same? Collectives of equal parts have as many elements on every rank. */
+static bool same_operation(const struct fr_rank *a, const struct fr_rank *b)
+{
+    static const char *const equal[] = {"ALLREDUCE", "BROADCAST", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE", "REDUCE", NULL};
+    bool sized = false;
+    for (const char *const *e = equal; *e != NULL; e++) {
+        sized |= fr_sv_eq(a->op, fr_sv_z(*e));
+    }
+    return fr_sv_eq(a->op, b->op) && (!sized || a->numel < 0 || b->numel < 0 || a->numel == b->numel);
+}
+
 /* Same sequence number, another operation: the one rank that differs from everybody else. */
 static void by_operation(struct fr_case *c)
 {
@@ -239,7 +250,7 @@ static void by_operation(struct fr_case *c)
             const struct fr_rank *s = &c->ranks.v[k];
             if (s != r && s->seq == r->seq && s->op.n != 0 && fr_sv_eq(s->pg, r->pg)) {
                 all++;
-                same += fr_sv_eq(s->op, r->op);
+                same += same_operation(s, r);
             }
         }
         n++;
@@ -263,8 +274,13 @@ static void by_operation(struct fr_case *c)
     k->ranks.n = 0;
     fr_cand_rank(c, k, odd->rank);
     fr_cand_obs(c, k, (uint32_t)(odd->timeout - c->obs.v));
-    fr_cand_for(c, k, "rank %d waited in %.*s number %lld while the others waited in %.*s", odd->rank, FR_SV_ARG(odd->op),
-                (long long)odd->seq, FR_SV_ARG(usual->op));
+    if (fr_sv_eq(odd->op, usual->op)) {
+        fr_cand_for(c, k, "rank %d waited in %.*s number %lld of %lld elements while the others' had %lld", odd->rank, FR_SV_ARG(odd->op),
+                    (long long)odd->seq, (long long)odd->numel, (long long)usual->numel);
+    } else {
+        fr_cand_for(c, k, "rank %d waited in %.*s number %lld while the others waited in %.*s", odd->rank, FR_SV_ARG(odd->op),
+                    (long long)odd->seq, FR_SV_ARG(usual->op));
+    }
 }
 
 /* Everybody waits, each in one of two kinds: how many in collectives [0] and in sends and receives [1]. False: somebody's wait is not

@@ -106,7 +106,8 @@ static const struct fr_obs *precursor(const struct fr_case *c, const struct fr_c
         bool trained = c->set->sources.v[own->src]->metric_tail[0] > o->e->line;
         bool quiet = o->e->level != FR_LEVEL_NONE && o->e->level < FR_LEVEL_WARN;
         bool aside = o->meaning == FR_MEANS_NOTHING || o->meaning == FR_MEANS_TEARDOWN || o->recovered;
-        bool said = o->failure == k->failure && aside && !quiet && o->attempt == c->attempt && o->src == own->src;
+        bool tries = fr_sv_has(o->e->text, FR_SV("retrying (")); /* told as mere information */
+        bool said = o->failure == k->failure && aside && (!quiet || tries) && o->attempt == c->attempt && o->src == own->src;
         if (said && !trained && o->e->line < own->e->line && (o->rank < 0 || own->rank < 0 || o->rank == own->rank)) {
             return o;
         }
@@ -143,7 +144,11 @@ static void set_evidence(struct fr_case *c, const struct fr_cand *k, struct fr_r
     bool earlier = complaint != NULL && own != NULL && complaint->src == own->src && complaint->e->line < own->e->line;
     bool waits = strcmp(f->category, "collective") == 0 || strcmp(f->category, "network") == 0 || strcmp(f->category, "scheduler") == 0;
     bool vague = waits && earlier && (f->weight <= 30 || k->ground == FR_GROUND_SYMPTOM); /* the first sign says as much as it does */
+    const struct fr_obs *warned = own == NULL ? NULL : precursor(c, k, own);
     bool noticed = complaint != NULL && own != NULL && complaint->src == own->src && own->e->line < complaint->e->line; /* before any victim */
+    if (warned != NULL && complaint != NULL && warned->src == complaint->src && warned->e->line < complaint->e->line) {
+        push_quote(in, quote(c, r, warned));
+    }
     if (complaint != NULL && ((k->silent && !noticed && (k->ground == FR_GROUND_EXIT || k->ground == FR_GROUND_ACCUSED)) || vague)) {
         push_quote(in, quote(c, r, complaint));
     }
@@ -152,7 +157,6 @@ static void set_evidence(struct fr_case *c, const struct fr_cand *k, struct fr_r
     if (finding_first) {
         push_quote(in, quote_finding(c, r, k));
     }
-    const struct fr_obs *warned = own == NULL ? NULL : precursor(c, k, own);
     if (warned != NULL) {
         push_quote(in, quote(c, r, warned));
     }

@@ -190,7 +190,7 @@ static uint32_t stopped(const struct fr_case *c)
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->ranks.n; i++) {
         const struct fr_rank *r = &c->ranks.v[i];
-        n += r->stopped && r->cause == NULL && r->symptom == NULL;
+        n += r->stopped && !r->done && r->cause == NULL && r->symptom == NULL;
     }
     return n;
 }
@@ -281,6 +281,12 @@ static bool is_crash(const struct fr_failure *f)
     return fr_case_lists(ids, f->id);
 }
 
+/* One rank's own log of what happens between ranks: whose fault it was is in the logs that are not here. */
+static bool one_side_of_it(const struct fr_case *c, const struct fr_failure *f)
+{
+    return strncmp(f->id, "nccl-", 5) == 0 && c->ranks.n == 1 && c->world != 1;
+}
+
 static void set_scope(struct fr_case *c, struct fr_cand *k)
 {
     const struct fr_failure *f = fr_cand_class(c, k);
@@ -311,6 +317,8 @@ static void set_scope(struct fr_case *c, struct fr_cand *k)
         k->scope = FR_SCOPE_ALL_RANKS;
     } else if (((k->ground == FR_GROUND_EXIT && !is_crash(f)) || k->ground == FR_GROUND_SYMPTOM) && k->ranks.n > 1) {
         k->scope = FR_SCOPE_UNKNOWN; /* several died the same way: the numbers do not order them */
+    } else if (told && k->ranks.n == 1 && one_side_of_it(c, f)) {
+        k->scope = FR_SCOPE_UNKNOWN;
     } else if (told && k->ranks.n == 1 && others_cut_off(c, k)) {
         k->scope = FR_SCOPE_UNKNOWN; /* theirs may have been the same, and before it */
     } else if (k->ranks.n == 1) {

@@ -84,7 +84,7 @@ static void list_ranks(struct fr_case *c)
             c->nomem = true;
             break;
         }
-        *r = (struct fr_rank){.rank = v.v[i], .node = -1, .src = -1, .pid = -1, .enqueued = -1, .completed = -1, .seq = -1};
+        *r = (struct fr_rank){.rank = v.v[i], .node = -1, .src = -1, .pid = -1, .enqueued = -1, .completed = -1, .seq = -1, .numel = -1};
     }
     fr_vec_free(v.v);
 }
@@ -126,6 +126,7 @@ static void set_counters(struct fr_rank *r, const struct fr_event *e)
     } else if (e->fact == FR_FACT_TIMEOUT && r->seq < 0) {
         r->seq = fr_event_num(e, FR_KEY_SEQ, -1);
         r->op = fr_event_text(e, FR_KEY_OP);
+        r->numel = fr_event_num(e, FR_KEY_NUMEL, -1);
     }
 }
 

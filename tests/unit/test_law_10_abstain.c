@@ -156,6 +156,25 @@ T_TEST(a_healthy_run_says_what_was_checked)
     logs_end(&l);
 }
 
+#define INTERNAL(r)                                                                                                    \
+    "[rank" r "]:[E ProcessGroupNCCL.cpp:1335] [PG 0 Rank " r "] NCCL watchdog thread terminated with exception: NCCL error: internal error - " \
+    "please report this issue to the NCCL developers, NCCL version 2.21.5\nncclInternalError: Internal check failed.\n"
+#define STUCK(r)                                                                                                       \
+    "[rank" r "]:[E ProcessGroupNCCL.cpp:1316] [PG 0 Rank " r "] Heartbeat monitor timed out! Process will be terminated after dumping debug info. " \
+    "workMetaList_.size()=2\n"
+
+T_TEST(one_side_of_what_happens_between_ranks)
+{
+    static const struct logs_case rows[] = {
+        {.name = "NCCL's error in one rank's own log", .files = {{"rank0.log", STEPS INTERNAL("0")}}, .want = {"nccl-internal-error unknown"}},
+        {.name = "a stuck watchdog, and nobody else of 32 is heard",
+         .files = {{"console.log", "world_size: 32\n" STEPS STUCK("25")}}, .want = {"!* rank *"}},
+        {.name = "an error of the process itself is its own",
+         .files = {{"rank0.log", STEPS OOM("[rank0]: ")}}, .want = {"cuda-oom rank 0"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

@@ -209,6 +209,24 @@ T_TEST(a_barrier_that_names_the_missing_rank)
     LOGS_CASES(rows);
 }
 
+#define GATHERED(r, numel)                                                                                             \
+    "[rank" r "]:[E309 10:14:30.120394857 ProcessGroupNCCL.cpp:688] [Rank " r "] Watchdog caught collective operation timeout: " \
+    "WorkNCCL(SeqNum=412, OpType=_ALLGATHER_BASE, NumelIn=" numel ", NumelOut=4194304, Timeout(ms)=600000) ran for 600029 "      \
+    "milliseconds before timing out.\n"
+
+T_TEST(the_same_collective_of_another_size)
+{
+    static const struct logs_case rows[] = {
+        {.name = "one rank gathers another parameter than all others",
+         .files = {{"console.log", I_AM("0", "4", "900", "gn11") STEPS GATHERED("2", "1048576") GATHERED("0", "1048576") GATHERED("3", "524288") GATHERED("1", "1048576")}},
+         .want = {"collective-desync rank 3"}},
+        {.name = "all gather the same",
+         .files = {{"console.log", I_AM("0", "4", "900", "gn11") STEPS GATHERED("2", "1048576") GATHERED("0", "1048576") GATHERED("3", "1048576") GATHERED("1", "1048576")}},
+         .want = {"!* rank *"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();
