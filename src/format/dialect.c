@@ -108,6 +108,15 @@ uint8_t fr_level_letter(char c)
     }
 }
 
+void fr_rec_bound(struct fr_record *rec)
+{
+    fr_sv at;
+    int32_t rank = -1;
+    if (rec->who.rank < 0 && fr_lex_find(rec->text, " rank=", &at) && fr_lex_index(&at, &rank) && (at.n == 0 || at.p[0] == ' ')) {
+        rec->who.rank = rank;
+    }
+}
+
 void fr_rec_move(struct fr_record *rec, fr_sv rest)
 {
     rec->text = fr_lex_peek(rest, 0) == ' ' ? fr_sv_skip(rest, 1) : rest;

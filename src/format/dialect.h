@@ -37,6 +37,8 @@ uint8_t fr_level_letter(char c);
 
 /* Ends a peel: text becomes rest, without the one space that separates it. */
 void fr_rec_move(struct fr_record *rec, fr_sv rest);
+/* structlog: "event text              key=value rank=3" behind a padded level: the rank that is bound to the logger. */
+void fr_rec_bound(struct fr_record *rec);
 /* The collector's clock: the outermost one stays. */
 void fr_rec_outer(struct fr_record *rec, const struct fr_when *when);
 

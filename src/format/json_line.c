@@ -120,6 +120,16 @@ static void take_who(const struct fr_peel_ctx *ctx, const json_t *object, struct
         rec->is_kernel || (json_is_string(v) && strcmp(json_string_value(v), "kernel") == 0);
 }
 
+/* {"ctx": {"rank": 3}}: loggers that keep what is bound to them apart. */
+static void take_bound(const struct fr_peel_ctx *ctx, const json_t *object, struct fr_record *rec)
+{
+    static const char *const names[] = {"ctx", "context", "extra", "labels", "meta", "fields", NULL};
+    const json_t *v = first_of(object, names);
+    if (json_is_object(v)) {
+        take_who(ctx, v, rec);
+    }
+}
+
 static void take_level(const json_t *object, struct fr_record *rec)
 {
     static const char *const names[] = {"level", "severity", "levelname", "lvl", "log_level", NULL};
@@ -277,6 +287,7 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
         }
         take_times(ctx, object, rec);
         take_who(ctx, object, rec);
+        take_bound(ctx, object, rec);
         take_level(object, rec);
         rec->text = fr_peel_clean(ctx, body);
     }

@@ -71,12 +71,16 @@ static bool peel_bracket(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     if (fr_lex_peek(at, 0) == '|') {
         return peel_transformers(ctx, rec);
     }
+    const size_t padding = fr_lex_spaces(&at);
     if (!fr_lex_char(&at, ']')) {
         return false;
     }
     (void)fr_lex_char(&at, ':');
     rec->level = level;
     fr_rec_move(rec, at);
+    if (padding != 0) {
+        fr_rec_bound(rec);
+    }
     return true;
 }
 
@@ -167,6 +171,10 @@ static const struct fr_format_sample samples[] = {
      "level=warn time=2024-05-01T10:00:00 text=note"},
     {"submitit WARNING (2021-03-22 17:55:38,701) - Bypassing signal 15",
      "level=warn time=2021-03-22T17:55:38.701 text=\"Bypassing signal 15\""},
+    {"2025-01-02T03:04:05.678 [info    ] train.step                     rank=3 step=1 loss=4.1754",
+     "rank=3 level=info time=2025-01-02T03:04:05.678"},
+    {"[error    ] shard lost                     path=/d/3 rank=11", "rank=11 level=error"},
+    {"[info] the peer with rank=3 left", "rank=- level=info"},
     {"[ERROR] it broke", "level=error text=\"it broke\""},
     {"[stderr] it broke", "level=- text=\"it broke\""},
     {"Error: this is a message", "level=- text=\"Error: this is a message\""},

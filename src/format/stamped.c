@@ -59,7 +59,7 @@ static bool is_rank_tag(fr_sv s)
 
 struct header {
     struct fr_record *rec;
-    bool has_level, has_name, is_deepspeed;
+    bool has_level, has_name, is_deepspeed, is_padded;
     int separator; /* the kind seen last */
 };
 
@@ -76,6 +76,7 @@ static bool take_bracket(struct header *h, fr_sv *s)
     int32_t rank = -1;
     fr_sv rank_text = inside;
     if (level != FR_LEVEL_NONE) {
+        h->is_padded = fr_is_space(inside.p[inside.n - 1]);
         h->rec->level = level;
         h->has_level = true;
     } else if (h->is_deepspeed && fr_lex_lit(&rank_text, "Rank ") &&
@@ -264,12 +265,15 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
         return false;
     }
     rec->when = when;
+    struct header h = {.rec = rec};
     if (!take_olmo(rec, &at)) {
-        struct header h = {.rec = rec};
         (void)fr_lex_char(&at, ':');
         at = take_header(&h, at);
     }
     fr_rec_move(rec, at);
+    if (h.is_padded) {
+        fr_rec_bound(rec);
+    }
     return true;
 }
 

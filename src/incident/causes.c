@@ -282,6 +282,23 @@ static bool died_before(const struct fr_case *c, const struct fr_obs *order)
     return false;
 }
 
+/* srun tells of every task that it was terminated, of none that it ended by itself. */
+static bool all_terminated(const struct fr_case *c)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        if (o->attempt != c->attempt || o->e->fact != FR_FACT_EXIT) {
+            continue;
+        }
+        if (fr_event_num(o->e, FR_KEY_EXITCODE, 0) != -15 || !fr_sv_eq(fr_event_text(o->e, FR_KEY_REASON), FR_SV("srun"))) {
+            return false;
+        }
+        n++;
+    }
+    return n != 0;
+}
+
 /* A launcher was told to stop before anything had failed under it, and elsewhere there are only victims: its node went first. Where
  * nothing at all had failed and the scheduler says that it cancelled the job, that is who told it. A step is cancelled when a task of
  * it failed, too; a job as a whole only by somebody's order. */
@@ -299,7 +316,7 @@ static void stopped_from_outside(struct fr_case *c)
         }
     }
     bool alive = order != NULL && !died_before(c, order);
-    bool ordered = alive && (told != NULL || (job && !fr_case_has_complaints(c)));
+    bool ordered = alive && (told != NULL || ((job || all_terminated(c)) && !fr_case_has_complaints(c)));
     int32_t f = ordered ? order->failure : told != NULL ? fr_case_class(c, "torchrun-sigterm-cascade") : -1;
     told = ordered ? order : told;
     struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SYMPTOM);

@@ -206,7 +206,9 @@ static bool fell_silent(const struct fr_case *c, const struct fr_obs *o)
         const struct fr_activity *a = &s->speakers.v[i];
         last = fr_case_rank_of(c, &a->who, o->src) == o->rank && a->last_line > last ? a->last_line : last;
     }
-    return last != 0 && last <= o->e->last_line + 1;
+    /* what it had in a buffer may come behind its traceback, where others go on for long */
+    const uint64_t flushed = s->lines > o->e->last_line + 30 && s->speakers.n > 2 ? 4 : 1;
+    return last != 0 && last <= o->e->last_line + flushed;
 }
 
 /* At least three metric points after the last time it was seen, or twenty lines or its end after what was only a warning: it went on; a

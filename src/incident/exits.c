@@ -424,6 +424,16 @@ static void weigh_aborts(struct fr_case *c)
     }
 }
 
+/* It printed a cause, and a signal ended it: the two belong together. */
+static void died_of_it(struct fr_case *c, const struct fr_rank *r)
+{
+    struct fr_cand *k = r->exitcode < 0 && r->cause->failure >= 0 ? fr_case_cand(c, r->cause->failure, FR_GROUND_SIGNAL) : NULL;
+    if (k != NULL && k->ground == FR_GROUND_SIGNAL && !k->fatal && k->obs.n != 0) {
+        k->fatal = true;
+        fr_cand_for(c, k, "rank %d printed it and ended by signal %d", r->rank, -r->exitcode);
+    }
+}
+
 void fr_case_exits(struct fr_case *c)
 {
     for (uint32_t i = 0; i < c->obs.n; i++) {
@@ -444,10 +454,12 @@ void fr_case_exits(struct fr_case *c)
     mark_outlived(c);
     for (uint32_t i = 0; i < c->ranks.n; i++) {
         struct fr_rank *r = &c->ranks.v[i];
-        if (!r->has_exit || r->stopped || r->cause != NULL) {
+        if (!r->has_exit || r->stopped) {
             continue;
         }
-        if (r->exitcode < 0) {
+        if (r->cause != NULL) {
+            died_of_it(c, r);
+        } else if (r->exitcode < 0) {
             signal_death(c, r->exit, r->rank, r->exitcode);
         } else {
             odd_exit(c, r);

@@ -5,6 +5,24 @@
 
 #include "base/buf.h"
 
+#include <string.h>
+
+/* Where the index ends in "3-of-4", "3of4", of which `end` is the end: the total is not it. */
+static size_t before_total(fr_sv name, size_t slash, size_t end)
+{
+    size_t at = end;
+    while (at > slash && name.p[at - 1] >= '0' && name.p[at - 1] <= '9') {
+        at--;
+    }
+    at -= at > slash && strchr("-_.", name.p[at - 1]) != NULL;
+    if (at < slash + 3 || memcmp(name.p + at - 2, "of", 2) != 0) {
+        return end;
+    }
+    at -= 2;
+    at -= strchr("-_.", name.p[at - 1]) != NULL;
+    return at > slash && name.p[at - 1] >= '0' && name.p[at - 1] <= '9' ? at : end;
+}
+
 /* "logs/worker_07.log.gz" -> "logs/worker_#.log.gz" and 7: the last number of the file's own name. */
 bool fr_case_family(fr_sv name, struct fr_buf *key, int32_t *ret_number)
 {
@@ -15,6 +33,7 @@ bool fr_case_family(fr_sv name, struct fr_buf *key, int32_t *ret_number)
     while (end > slash && !(name.p[end - 1] >= '0' && name.p[end - 1] <= '9')) {
         end--;
     }
+    end = before_total(name, slash, end);
     size_t begin = end;
     while (begin > slash && name.p[begin - 1] >= '0' && name.p[begin - 1] <= '9') {
         begin--;

@@ -72,7 +72,7 @@ static void count_ranks(const struct fr_case *c, struct tally *t)
 {
     for (uint32_t i = 0; i < c->ranks.n; i++) {
         const struct fr_rank *r = &c->ranks.v[i];
-        t->confessed += r->cause != NULL && r->cause->fatal;
+        t->confessed += r->cause != NULL && (r->cause->fatal || (r->has_exit && !r->stopped && r->exitcode < 0));
         if (complained(r)) {
             t->victims++;
         } else {
@@ -138,6 +138,26 @@ static bool places_differ(const struct fr_case *c)
     return false;
 }
 
+/* One of its threads had died of an exception while the rest went on; then it stood still. Say why, too. */
+static void blame_thread(struct fr_case *c, const struct fr_rank *r)
+{
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        bool died = o->e->trace != NULL && o->e->trace->in_thread && o->e->line == o->e->trace->last_line;
+        if (!died || o->attempt != c->attempt || o->rank != r->rank || o->failure < 0 || o->meaning != FR_MEANS_CAUSE) {
+            continue;
+        }
+        struct fr_cand *k = fr_case_cand(c, o->failure, FR_GROUND_TRACE);
+        if (k != NULL && k->obs.n == 0) {
+            fr_cand_obs(c, k, i);
+            fr_cand_rank(c, k, r->rank);
+            k->score = 32;
+            fr_cand_for(c, k, "a thread of rank %d ended by it, and later all others waited for that rank", r->rank);
+        }
+        return;
+    }
+}
+
 static void accuse_silent(struct fr_case *c, const struct tally *t)
 {
     int32_t f = startup_class(c, c->obs.v[t->first].failure);
@@ -163,6 +183,9 @@ static void accuse_silent(struct fr_case *c, const struct tally *t)
     k->score = k->score > score ? k->score : score;
     fr_cand_for(c, k, "%u of %u ranks complained that a peer was %s; only %s did not", t->victims, c->ranks.n,
                 stalled ? "late" : "gone", t->suspects == 1 ? "this one" : "these");
+    if (t->suspects == 1) {
+        blame_thread(c, t->suspect[0]);
+    }
 }
 
 /* Everybody complained. Who waited at another place of the program than all others? */

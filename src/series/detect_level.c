@@ -12,7 +12,8 @@
  *              to a quarter of the rise; 2 at double and 10 sigma, 1 at five-fold and 30 sigma), all
  *              over the limit if fewer than 5, for longer than twice any spike before, or for >= 20
  *              points if it ended. From a base below 0.1: by 0.5, or ten-fold for 8 points.
- *              DIVERGE instead, where it did not stay there: the largest is 100 x the least.
+ *              DIVERGE instead, where it did not stay there: the largest is 100 x the least, or
+ *              4 x the base and over 16, which no vocabulary's logarithm is.
  *              SPIKE: anything shorter that recovered, of 1.5 x or 10 sigma.
  *   grad_norm  limit: 20 x median and 5 x the largest of the ring, at least 10, with 4 or more
  *              points before.
@@ -157,7 +158,8 @@ static void close_loss(struct fr_series *s, struct fr_lane *l, bool held)
     struct fr_shift *h = &l->level;
     double mean = h->sum / h->n_high, sigma = fmax(l->spread, 0.005 * fabs(h->base));
     struct fr_pending *f = NULL;
-    if (is_jump(l, held) && held && h->peak >= 100 * h->low) {
+    bool runs_away = h->peak >= 100 * h->low || (h->peak > 16 && h->peak >= 4 * h->base);
+    if (is_jump(l, held) && held && runs_away) {
         f = fr_pend(s, l, FR_FINDING_DIVERGE, h->mark, h->n_high, held,
                     "loss left its level of %.4g and grew to %.4g within %u points", h->base,
                     h->peak, h->n_high);

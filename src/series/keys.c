@@ -22,6 +22,7 @@ static const struct named len3[] = {
     K("itr", STEP)
 };
 static const struct named len4[] = {
+    R("xent", LOSS),
     L("loss", LOSS), L("Loss", LOSS), L("LOSS", LOSS), L("norm", GRAD_NORM), K("step", STEP),
     K("Step", STEP), K("iter", STEP), K("Iter", STEP), K("best", BEST)
 };

@@ -88,7 +88,7 @@ static bool parse(fr_sv text, struct fr_point *ret)
 
 static const char *const literals[] = {"loss:", "loss=", "loss ",   "loss\":", "loss]", "Loss:",
                                        "Loss=", "Loss ", "Loss\":", "Loss]",   "oss_D:",  "oss_D=",
-                                       "oss_D ", "loss_d:", "loss_d=", "loss_d ", NULL};
+                                       "oss_D ", "loss_d:", "loss_d=", "loss_d ", "xent=",  "xent:", NULL};
 static const struct fr_dialect_sample samples[] = {
     {"step 0007 | loss = 31.5", "step=7 loss=31.5"},
     {"step 12 loss 0.75 lr 0.001", "step=12 loss=0.75 lr=0.001"},

@@ -13,6 +13,8 @@
 #define ROW_AT(host, r, local, pid)                                                                                    \
     FAILED("1", local, pid) TABLE_HEAD TABLE_ROOT ROW("0", "10:05:02", host, r, local, "1", pid, "") TABLE_END
 
+#define BOUND(r) "2026-03-09T10:00:00.410 [info    ] process_group.ready            rank=" r " world=3 pid=90" r "\n"
+
 T_TEST(files_of_one_process)
 {
     static const struct logs_case rows[] = {
@@ -24,6 +26,14 @@ T_TEST(files_of_one_process)
         {.name = "the two streams of a console, where only rank 0 says who it is",
          .files = {{"fit.err", KEY_ERROR("") CLOSED_BY_PEER("", "[10.2.0.5]:14727")}, {"fit.out", "{\"rank\": 0, \"event\": \"start\", \"world\": 2}\n"}},
          .want = {"!* rank *", "*"}},
+        {.name = "the number before the total is the index",
+         .files = {{"lm-0of3.txt", STEPS CLOSED_BY_PEER("", "[10.2.0.5]:14727")}, {"lm-1of3.txt", STEPS KEY_ERROR("")},
+                   {"lm-2of3.txt", STEPS CLOSED_BY_PEER("", "[10.2.0.5]:14729")}},
+         .want = {"python-exception rank 1"}},
+        {.name = "the rank stands in what a logger has bound to it",
+         .files = {{"console.log", BOUND("0") BOUND("1") BOUND("2") "{\"ts\": 1796118228.2, \"lvl\": \"error\", \"ctx\": {\"rank\": 1}, \"evt\": \"x\", "
+                    "\"message\": \"CUDA error: an illegal memory access was encountered\"}\n"}},
+         .want = {"cuda-illegal-memory-access rank 1"}},
         {.name = "the folder begins with the host that the launcher's table names",
          .files = {{"big-a-logs/none_x/attempt_0/0/stderr.log", CLOSED_BY_PEER("", "[10.2.0.5]:14727")},
                    {"big-a-logs/none_x/attempt_0/1/stderr.log", CLOSED_BY_PEER("", "[10.2.0.5]:14729")},

@@ -310,6 +310,32 @@ T_TEST(a_warning_of_several_lines)
     LOGS_CASES(rows);
 }
 
+#define NO_MEMORY(p)                                                                                                   \
+    TRACE(p, "fit.py", "39", "main", "RuntimeError: [enforce fail at alloc_cpu.cpp:75] err == 0. DefaultCPUAllocator: can't allocate memory: you "   \
+          "tried to allocate 83886080000000 bytes. Error code 12 (Cannot allocate memory)")
+#define LOST_ON_THE_WAY(p) CLOSED_BY_PEER(p, "[10.2.0.5]:14727")
+#define LONG_TRACE(p)                                                                                                  \
+    p "  at a\n" p "  at b\n" p "  at c\n" p "  at d\n" p "  at e\n" p "  at f\n" p "  at g\n" p "  at h\n" p "  at i\n" p "  at j\n" p "  at k\n"   \
+    p "  at l\n" p "  at m\n" p "  at n\n" p "  at o\n" LOST_ON_THE_WAY(p)
+
+T_TEST(words_and_ends_of_one_process)
+{
+    static const struct logs_case rows[] = {
+        {.name = "it said why it aborts, and mpirun saw it end by that signal; another one printed nothing",
+         .files = {{"console.log", "[1,0]<stdout>:" I_AM("0", "4", "900", "gn11") "[1,1]<stdout>:" I_AM("1", "4", "901", "gn11") "[1,2]<stdout>:" I_AM("2", "4", "902", "gn11")
+                    "[1,3]<stdout>:" I_AM("3", "4", "903", "gn11") "[1,3]<stderr>:free(): double free detected in tcache 2\n"
+                    CLOSED_BY_PEER("[1,2]<stderr>:[rank2]: ", "[10.2.0.5]:14727") CLOSED_BY_PEER("[1,0]<stderr>:[rank0]: ", "[10.2.0.5]:14729")
+                    "mpirun noticed that process rank 3 with PID 0 on node gn11 exited on signal 6 (Aborted).\n"}},
+         .want = {"native-abort rank 3"}},
+        {.name = "what it had in a buffer comes behind its traceback, and the others go on",
+         .files = {{"console.log", "[default0]:" I_AM("0", "3", "900", "gn11") "[default1]:" I_AM("1", "3", "901", "gn11") "[default2]:" I_AM("2", "3", "902", "gn11")
+                    NO_MEMORY("[default2]:") "[default2]:" STEP("4", "2.60") "[default2]:" STEP("5", "2.59") "[default0]:" STEP("4", "2.60") "[default1]:" STEP("4", "2.60")
+                    "[default0]:" STEP("5", "2.60") "[default1]:" STEP("5", "2.60") LONG_TRACE("[default0]:") LONG_TRACE("[default1]:")}},
+         .want = {"host-memory-error rank 2"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

@@ -78,6 +78,12 @@ T_TEST(who_left_or_was_elsewhere)
                     "2026-03-09 10:04:01,000 INFO [fit] early stop: target reached at step 40\n" WAITED_IN_VAIN("")},
                    {"rank2.log", I_AM("2", "3", "902", "gn12") STEPS WAITED_IN_VAIN("")}},
          .want = {"!uneven-inputs-hang rank 1"}},
+        {.name = "a thread of it died, it trained on for some steps, and then all others waited for it",
+         .files = {{"rank0.log", I_AM("0", "3", "900", "gn11") STEPS WAITED_IN_VAIN("")},
+                   {"rank1.log", I_AM("1", "3", "901", "gn11") STEP("1", "2.91") "Exception in thread prefetch-1:\n" INDEX_ERROR("") STEP("2", "2.74")
+                    STEP("3", "2.69") STEP("4", "2.60")},
+                   {"rank2.log", I_AM("2", "3", "902", "gn12") STEPS WAITED_IN_VAIN("")}},
+         .want = {"python-exception rank 1"}},
         {.name = "two of four share a log that breaks off, the other node lost its peers",
          .files = {{"gn11.log", I_AM("0", "4", "900", "gn11") I_AM("1", "4", "901", "gn11") STEPS CLOSED_BY_PEER("[rank1]: ", "[10.2.0.5]:14727")
                     STOP("900") FAILED("1", "1", "901")},

@@ -106,9 +106,13 @@ T_TEST(slurm_by_task_and_kubernetes_by_pod)
                     "slurmstepd-gn11: error: *** JOB 88 ON gn11 CANCELLED AT 2026-03-09T10:05:00 ***\nsrun: error: gn11: tasks 0-3: Terminated\n"}},
          .want = {"slurm-cancelled-signal launcher"}},
         {.name = "a step alone is cancelled when one of its tasks failed, too",
+         .files = {{"slurm-88.out", STEPS "srun: error: gn11: task 2: Exited with exit code 1\nsrun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n"
+                    "slurmstepd-gn11: error: *** STEP 88.0 ON gn11 CANCELLED AT 2026-03-09T10:05:00 ***\nsrun: error: gn11: tasks 0-1,3: Terminated\n"}},
+         .want = {"!slurm-cancelled-signal *", "*"}},
+        {.name = "none of its tasks failed",
          .files = {{"slurm-88.out", STEPS "srun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n"
                     "slurmstepd-gn11: error: *** STEP 88.0 ON gn11 CANCELLED AT 2026-03-09T10:05:00 ***\nsrun: error: gn11: tasks 0-3: Terminated\n"}},
-         .want = {"inconclusive *"}},
+         .want = {"slurm-cancelled-signal launcher"}},
         {.name = "a pod that was over its memory limit",
          .files = {{"fit-worker-0.log", I_AM("0", "2", "900", "fit-worker-0") STEPS CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14727")},
                    {"fit-worker-1.log", I_AM("1", "2", "901", "fit-worker-1") STEPS},
