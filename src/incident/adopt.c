@@ -214,8 +214,9 @@ static bool is_in_row(const struct fr_case *c, const struct fr_cand *k, const st
 /* torchrun's table has each rank's own traceback where the script records its errors: as many rows with this exception as it was printed. */
 static bool by_rows(struct fr_case *c, struct fr_cand *k)
 {
+    bool told = k->ground == FR_GROUND_SIGNAL || k->ground == FR_GROUND_TRACE;
     uint32_t rows = 0;
-    for (uint32_t i = 0; i < c->obs.n; i++) {
+    for (uint32_t i = 0; told && i < c->obs.n; i++) {
         rows += c->obs.v[i].attempt == c->attempt && is_in_row(c, k, &c->obs.v[i]);
     }
     if (rows == 0 || rows < k->n_unknown) {
@@ -227,8 +228,10 @@ static bool by_rows(struct fr_case *c, struct fr_cand *k)
             fr_cand_rank(c, k, (int32_t)fr_event_num(o->e, FR_KEY_RANK, -1));
         }
     }
-    fr_cand_for(c, k, "the launcher's table shows this exception in the row of rank %d", k->ranks.v[0]);
-    return true;
+    if (k->ranks.n != 0) {
+        fr_cand_for(c, k, "the launcher's table shows this exception in the row of rank %d", k->ranks.v[0]);
+    }
+    return k->ranks.n != 0;
 }
 
 static void adopt(struct fr_case *c, struct fr_cand *k)

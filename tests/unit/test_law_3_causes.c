@@ -298,13 +298,16 @@ T_TEST(rows_that_hold_a_traceback)
     LOGS_CASES(rows);
 }
 
+#define CHUNKS                                                                                                         \
+    "chunk done\nchunk done\nchunk done\nchunk done\nchunk done\nchunk done\nchunk done\nchunk done\nchunk done\nchunk done\n"
+
 T_TEST(a_warning_of_several_lines)
 {
     static const struct logs_case rows[] = {
         {.name = "what it quotes is handled, and the run ends of something else",
          .files = {{"console.log", I_AM("0", "2", "900", "gn11") "2026-03-09 10:00:01,410 WARNING [fit] Direct load failed: Error(s) in loading state_dict for Net:\n"
-                    "\tMissing key(s) in state_dict: \"module.pos\", \"module.head\".\n\tUnexpected key(s) in state_dict: \"pos\", \"head\".\n" STEPS STEPS STEPS
-                    STEPS STEPS STEPS TRACE("[rank1]: ", "out.py", "7", "write", "PermissionError: [Errno 13] Permission denied: '/scratch/out.nc'")}},
+                    "\tMissing key(s) in state_dict: \"module.pos\", \"module.head\".\n\tUnexpected key(s) in state_dict: \"pos\", \"head\".\n"
+                    CHUNKS CHUNKS CHUNKS TRACE("[rank1]: ", "out.py", "7", "write", "PermissionError: [Errno 13] Permission denied: '/scratch/out.nc'")}},
          .want = {"permission-denied rank 1"}},
     };
     LOGS_CASES(rows);
