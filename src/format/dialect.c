@@ -112,6 +112,7 @@ void fr_rec_bound(struct fr_record *rec)
 {
     fr_sv at;
     int32_t rank = -1;
+    rec->bound = true;
     if (rec->who.rank < 0 && fr_lex_find(rec->text, " rank=", &at) && fr_lex_index(&at, &rank) && (at.n == 0 || at.p[0] == ' ')) {
         rec->who.rank = rank;
     }

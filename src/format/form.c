@@ -174,7 +174,7 @@ void fr_forms_learn(struct fr_forms *f, uint64_t kind, fr_sv segment, const stru
                     const struct fr_who *who, uint32_t tag)
 {
     size_t n = rec->text.n == 0 ? FR_NPOS : text_begins(segment, rec->text);
-    if (n > FR_FORM_BYTES - TEXT_MAX || fr_is_digit(segment.p[n]) || rec->repeated ||
+    if (n > FR_FORM_BYTES - TEXT_MAX || fr_is_digit(segment.p[n]) || rec->repeated || rec->bound ||
         rec->is_kernel || rec->outer.basis != FR_TIME_BASIS_NONE) {
         return;
     }

@@ -52,6 +52,7 @@ struct fr_record {
     bool is_kernel;       /* dmesg or a "kernel:" tag */
     bool has_traceback_margin; /* the text kept leading spaces that matter (trace lines) */
     bool repeated;        /* "[repeated 7x across cluster]" */
+    bool bound;           /* who speaks may be said in the text: its beginning does not tell */
 };
 
 #endif
