@@ -88,7 +88,7 @@ static bool parse(fr_sv text, struct fr_point *ret)
 
 static const char *const literals[] = {"loss:", "loss=", "loss ",   "loss\":", "loss]", "Loss:",
                                        "Loss=", "Loss ", "Loss\":", "Loss]",   "oss_D:",  "oss_D=",
-                                       "oss_D ", "loss_d:", "loss_d=", "loss_d ", "xent=",  "xent:", NULL};
+                                       "oss_D ", "loss_d:", "loss_d=", "loss_d ", "xent=",  "xent:", "'loss': '", NULL};
 static const struct fr_dialect_sample samples[] = {
     {"step 0007 | loss = 31.5", "step=7 loss=31.5"},
     {"step 12 loss 0.75 lr 0.001", "step=12 loss=0.75 lr=0.001"},
@@ -131,6 +131,7 @@ static const struct fr_dialect_sample samples[] = {
     {"Epoch 4      loss = 0.75", "epoch=4 loss=0.75"},
     {"[0/5][50/1583]\tLoss_D: 1.25\tLoss_G: 4.5\tD(x): 0.5", "loss=1.25 rl"},
     {"iter    6  loss_D       nan  loss_G    0.75", "step=6 loss=nan rl"},
+    {"2022-03-14 11:40:50,962-INFO: iter: 20, lr: 0.000085, 'loss': 'nan', eta: 5 days, batch_cost: 1.25 sec", "step=20 loss=nan lr=8.5e-05"},
     {"loss = 2.25", "loss=2.25"},
     {NULL, NULL},
 };
