@@ -385,7 +385,7 @@ static bool goes_on(const struct fr_recorder *r, const struct fr_record *rec)
 {
     bool bare = rec->level == FR_LEVEL_NONE && rec->when.basis == FR_TIME_BASIS_NONE && rec->text.n != 0;
     return bare && (rec->text.p[0] == ' ' || rec->text.p[0] == '\t') && rec->lineno == r->said_line + 1 &&
-           r->said_level != FR_LEVEL_NONE && !r->in_trace;
+           r->said_level == FR_LEVEL_WARN && !r->in_trace;
 }
 
 int fr_recorder_event(struct fr_recorder *r, struct fr_scanner *scanner,

@@ -51,6 +51,7 @@ struct fr_rank {
     const struct fr_trace *trace;         /* where it stood when it failed */
     bool done;               /* said that it finished */
     bool outlived;           /* its launcher told it to stop: it lived when another one's end had been seen */
+    int64_t last_step;       /* the last one that it printed a number of, -1 none */
     int64_t numel;           /* of what it waited in, -1 unknown */
     int64_t enqueued, completed, seq; /* last collective counters of the widest group, -1 unknown */
     fr_sv op, pg;            /* pg: the group those belong to, empty unknown */

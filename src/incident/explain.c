@@ -106,8 +106,8 @@ static const struct fr_obs *precursor(const struct fr_case *c, const struct fr_c
         bool trained = c->set->sources.v[own->src]->metric_tail[0] > o->e->line;
         bool quiet = o->e->level != FR_LEVEL_NONE && o->e->level < FR_LEVEL_WARN;
         bool aside = o->meaning == FR_MEANS_NOTHING || o->meaning == FR_MEANS_TEARDOWN || o->recovered;
-        bool tries = fr_sv_has(o->e->text, FR_SV("retrying (")); /* told as mere information */
-        bool said = o->failure == k->failure && aside && (!quiet || tries) && o->attempt == c->attempt && o->src == own->src;
+        bool context = o->signal >= 0 && c->lib->signals[o->signal].role == FR_ROLE_CONTEXT; /* a sign of this class, however calmly it is told */
+        bool said = o->failure == k->failure && aside && (!quiet || context) && o->attempt == c->attempt && o->src == own->src;
         if (said && !trained && o->e->line < own->e->line && (o->rank < 0 || own->rank < 0 || o->rank == own->rank)) {
             return o;
         }

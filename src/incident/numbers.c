@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-enum { ONLY_HERE_MAX = 1024 }; /* ranks whose losses are compared, each with all findings */
-
 static const struct fr_signal *metric_signal(const struct fr_case *c, const struct fr_finding *f, uint32_t from)
 {
     for (uint32_t i = from; i < c->lib->n_signals; i++) {
@@ -123,40 +121,46 @@ static void prefer_loss(struct fr_case *c, struct fr_cand *k)
     }
 }
 
-/* Did this rank print the metric in that step or later, and nothing of it is amiss? */
-static bool is_sound(const struct fr_case *c, int32_t rank, const struct fr_finding *bad)
+enum { PRINTED = 1, AMISS = 2 };
+
+/* For each rank: did it print the metric in that step or later, and is anything of it amiss? */
+static uint8_t *look_at_ranks(struct fr_case *c, const struct fr_finding *bad)
 {
     fr_sv name = fr_sv_z(fr_metric_name((enum fr_metric)bad->metric));
-    bool printed = false;
-    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+    uint8_t *state = FR_NEW_N(&c->arena, uint8_t, c->ranks.n + 1);
+    for (uint32_t i = 0; state != NULL && i < c->set->sources.n; i++) {
         const struct fr_source_evidence *s = c->set->sources.v[i];
         for (uint32_t n = 0; n < s->metrics.n; n++) {
             const struct fr_metric_summary *m = &s->metrics.v[n];
-            int32_t whose = m->rank >= 0 ? m->rank : c->src_rank[i];
-            printed |= whose == rank && fr_sv_eq(m->name, name) && m->last_step >= bad->step && bad->step >= 0;
+            const struct fr_rank *r = fr_case_rank(c, m->rank >= 0 ? m->rank : c->src_rank[i]);
+            if (r != NULL && fr_sv_eq(m->name, name) && m->last_step >= bad->step) {
+                state[r - c->ranks.v] |= PRINTED;
+            }
         }
         for (uint32_t n = 0; n < s->findings.n; n++) {
             const struct fr_finding *f = &s->findings.v[n];
-            if (f->metric == bad->metric && f->kind != FR_FINDING_RECOVERED && fr_case_rank_of(c, &f->who, i) == rank) {
-                return false;
+            const struct fr_rank *r = fr_case_rank(c, fr_case_rank_of(c, &f->who, i));
+            if (r != NULL && f->metric == bad->metric && f->kind != FR_FINDING_RECOVERED) {
+                state[r - c->ranks.v] |= AMISS;
             }
         }
     }
-    return printed;
+    return state;
 }
 
 /* A loss that is bad on one rank only, and in order on each other one in the same step: it is that rank's. */
 static void only_here(struct fr_case *c, struct fr_cand *k)
 {
     int32_t rank = fr_case_rank_of(c, &k->finding->who, k->finding_src);
-    uint32_t sound = 0;
-    if (rank < 0 || k->finding->metric != FR_METRIC_LOSS || k->ranks.n != 0 || c->world < 2) {
+    if (rank < 0 || k->finding->metric != FR_METRIC_LOSS || k->finding->step < 0 || k->ranks.n != 0 || c->world < 2) {
         return;
     }
-    for (uint32_t i = 0; i < c->ranks.n && c->ranks.n <= ONLY_HERE_MAX; i++) {
-        sound += c->ranks.v[i].rank != rank && is_sound(c, c->ranks.v[i].rank, k->finding);
+    const uint8_t *state = look_at_ranks(c, k->finding);
+    int32_t sound = 0;
+    for (uint32_t i = 0; state != NULL && i < c->ranks.n; i++) {
+        sound += c->ranks.v[i].rank != rank && state[i] == PRINTED;
     }
-    if ((int32_t)sound + 1 == c->world) {
+    if (sound + 1 == c->world) {
         fr_cand_rank(c, k, rank);
         fr_cand_for(c, k, "in step %lld it is rank %d's alone, all others print a sound one", (long long)k->finding->step, rank);
     }

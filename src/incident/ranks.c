@@ -84,7 +84,8 @@ static void list_ranks(struct fr_case *c)
             c->nomem = true;
             break;
         }
-        *r = (struct fr_rank){.rank = v.v[i], .node = -1, .src = -1, .pid = -1, .enqueued = -1, .completed = -1, .seq = -1, .numel = -1};
+        *r = (struct fr_rank){.rank = v.v[i], .node = -1, .src = -1, .pid = -1, .enqueued = -1, .completed = -1, .seq = -1, .numel = -1,
+                               .last_step = -1};
     }
     fr_vec_free(v.v);
 }
@@ -109,6 +110,13 @@ static void set_life(struct fr_case *c)
                 r->life_src = i;
             }
             r->pid = r->pid < 0 ? a->who.pid : r->pid;
+        }
+        for (uint32_t k = 0; k < s->metrics.n; k++) {
+            const struct fr_metric_summary *m = &s->metrics.v[k];
+            struct fr_rank *r = fr_case_rank(c, m->rank >= 0 ? m->rank : c->src_rank[i]);
+            if (r != NULL && m->last_step > r->last_step) {
+                r->last_step = m->last_step;
+            }
         }
     }
 }

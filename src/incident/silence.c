@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { FINISHED_MAX = 1024 }; /* ranks whose last steps are compared, each with all summaries */
-
 /* It failed on its own account: it complained, or ended by itself the way a Python exception does. */
 static bool complained(const struct fr_rank *r)
 {
@@ -249,19 +247,17 @@ static void accuse_odd(struct fr_case *c, const struct tally *t)
                 FR_SV_ARG(odd->trace->func), odd->trace->line, FR_SV_ARG(usual->trace->func), usual->trace->line);
 }
 
-/* The last step of which this rank printed a number, -1 for none. */
-static int64_t last_step_of(const struct fr_case *c, int32_t rank)
+/* A candidate by silence that nobody has a rank for yet, with the first complaint as its place; NULL: it is there already. */
+static struct fr_cand *by_silence(struct fr_case *c, const struct tally *t, int32_t failure, double score)
 {
-    int64_t last = -1;
-    for (uint32_t i = 0; i < c->set->sources.n; i++) {
-        const struct fr_source_evidence *s = c->set->sources.v[i];
-        for (uint32_t n = 0; n < s->metrics.n; n++) {
-            const struct fr_metric_summary *m = &s->metrics.v[n];
-            int32_t whose = m->rank >= 0 ? m->rank : c->src_rank[i];
-            last = whose == rank && m->last_step > last ? m->last_step : last;
-        }
+    struct fr_cand *k = failure < 0 ? NULL : fr_case_cand(c, failure, FR_GROUND_SILENCE);
+    if (k == NULL || k->ranks.n != 0) {
+        return NULL;
     }
-    return last;
+    k->ground = FR_GROUND_SILENCE;
+    k->score = score;
+    fr_cand_obs(c, k, (uint32_t)t->first);
+    return k;
 }
 
 /* Everybody waited in vain, and one rank had said that it is done with its training while each other one trained on: it left the loop
@@ -276,20 +272,16 @@ static void accuse_finished(struct fr_case *c, const struct tally *t)
         }
         done = r->done ? r : done;
     }
-    int64_t last = done == NULL || t->timeouts == 0 || c->ranks.n > FINISHED_MAX ? -1 : last_step_of(c, done->rank);
+    int64_t last = done == NULL || t->timeouts == 0 ? -1 : done->last_step;
     for (uint32_t i = 0; last >= 0 && i < c->ranks.n; i++) {
-        if (&c->ranks.v[i] != done && last_step_of(c, c->ranks.v[i].rank) < last - 1) {
+        if (c->ranks.v[i].last_step < last - 1) {
             return; /* those who print nothing, or are behind, may be the ones that it waits for */
         }
     }
-    int32_t f = last < 0 ? -1 : fr_case_class(c, "uneven-inputs-hang");
-    struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SILENCE);
-    if (k == NULL || k->ranks.n != 0) {
+    struct fr_cand *k = by_silence(c, t, last < 0 ? -1 : fr_case_class(c, "uneven-inputs-hang"), 27);
+    if (k == NULL) {
         return;
     }
-    k->ground = FR_GROUND_SILENCE;
-    k->score = 27;
-    fr_cand_obs(c, k, (uint32_t)t->first);
     fr_cand_rank(c, k, done->rank);
     fr_cand_for(c, k, "rank %d said in step %lld that it is done with its training, and no other rank did", done->rank, (long long)last);
 }
@@ -326,14 +318,11 @@ static void accuse_node(struct fr_case *c, const struct tally *t)
         }
     }
     int32_t f = lost < 2 || t->timeouts != 0 || c->src_exits[one->life_src] != 0 ? -1 : fr_case_class(c, "silent-exit");
-    struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SILENCE);
-    if (k == NULL || k->ranks.n != 0) {
+    struct fr_cand *k = by_silence(c, t, f, 20);
+    if (k == NULL) {
         return;
     }
-    k->ground = FR_GROUND_SILENCE;
     k->silent = true;
-    k->score = 20;
-    fr_cand_obs(c, k, (uint32_t)t->first);
     for (uint32_t i = 0; i < c->ranks.n; i++) {
         if (is_lost(&c->ranks.v[i])) {
             fr_cand_rank(c, k, c->ranks.v[i].rank);
@@ -355,14 +344,11 @@ static void accuse_unheard(struct fr_case *c, const struct tally *t)
         unheard = ended ? r : unheard;
     }
     int32_t f = unheard == NULL || t->timeouts != 0 || places_differ(c) ? -1 : fr_case_class(c, "silent-exit");
-    struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SILENCE);
-    if (k == NULL || k->ranks.n != 0) {
+    struct fr_cand *k = by_silence(c, t, f, 20);
+    if (k == NULL) {
         return;
     }
-    k->ground = FR_GROUND_SILENCE;
     k->silent = true;
-    k->score = 20;
-    fr_cand_obs(c, k, (uint32_t)t->first);
     fr_cand_rank(c, k, unheard->rank);
     fr_cand_for(c, k, "all others lost a peer, and of rank %d no more is known than that it ended by itself", unheard->rank);
 }
@@ -493,14 +479,11 @@ static void accuse_gap(struct fr_case *c, const struct tally *t)
         }
         missing = r->rank != next ? next++ : missing;
     }
-    struct fr_cand *k = f < 0 || missing < 0 || c->ranks.n < 3 || c->world > next ? NULL : fr_case_cand(c, f, FR_GROUND_SILENCE);
-    if (k == NULL || k->ranks.n != 0) {
+    struct fr_cand *k = by_silence(c, t, missing < 0 || c->ranks.n < 3 || c->world > next ? -1 : f, 20);
+    if (k == NULL) {
         return;
     }
-    k->ground = FR_GROUND_SILENCE;
     k->silent = true;
-    k->score = 20;
-    fr_cand_obs(c, k, (uint32_t)t->first);
     fr_cand_rank(c, k, missing);
     fr_cand_for(c, k, "ranks 0 to %d wait for each other at the start, all but rank %d, of which there is nothing", next - 1, missing);
 }

@@ -254,6 +254,34 @@ T_TEST(of_tracebacks_one_that_was_not_cut_is_quoted)
     logs_end(&l);
 }
 
+/* The first evidence of a run of one file, and what to do about it. */
+static bool begins_with(const char *text, const char *evidence, enum fr_action action)
+{
+    struct logs l;
+    logs_begin(&l);
+    logs_add(&l, "console.log", text);
+    (void)logs_answer(&l);
+    const struct fr_incident *in = logs_incident(&l, 0);
+    bool right = in != NULL && in->evidence.n > 0 && fr_sv_has(in->evidence.v[0].text, fr_sv_z(evidence)) && in->action == action;
+    logs_end(&l);
+    return right;
+}
+
+#define NO_LINK                                                                                                        \
+    "gn11:900:950 [0] NCCL INFO socketPollConnect: connect returned Connection refused, retrying (1/34) after sleep for 100 msec\n"  \
+    TRACE("[rank1]: ", "fit.py", "12", "main", "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:77, remote process " \
+          "exited or there was a network error, NCCL version 2.26.2\n[rank1]: ncclRemoteError: A call failed possibly due to a "      \
+          "network error or a remote process exiting prematurely.\n[rank1]: Last error:\n[rank1]: socketPollConnect: connect "        \
+          "returned Connection refused, exceeded error retry count (35)")
+
+T_TEST(where_it_showed_and_what_to_do)
+{
+    T_OK(begins_with(NO_LINK, "retrying (1/34)", FR_ACTION_FIX_FIRST));                /* nothing came through yet */
+    T_OK(begins_with(STEPS NO_LINK, "retrying (1/34)", FR_ACTION_RESTART));
+    T_OK(begins_with(STEPS STOP("900") FAILED("-6", "1", "901") TABLE_HEAD ROW("1", "10:05:03", "gn11", "0", "0", "-15", "900", " (SIGTERM)") TABLE_ROOT
+                     ROW("0", "10:05:02", "gn11", "1", "1", "-6", "901", " (SIGABRT)") TABLE_END, "-6", FR_ACTION_FIX_FIRST)); /* one alone */
+}
+
 #define INTERRUPT(p) TRACE(p, "loop.py", "12", "tick", "KeyboardInterrupt")
 
 T_TEST(interrupted)
