@@ -27,12 +27,15 @@ MAKEOVERRIDES =
 MAKEFLAGS += --no-print-directory
 unexport DESTDIR prefix bindir includedir libdir mandir datadir
 
+# Done once. What is looked for is what CMake writes last: its cache also lies there after a configure that failed.
+configure = test -f build/$(1)/CMakeFiles/TargetDirectories.txt || cmake --preset $(1)
+
 .PHONY: all demo test build bench scorecard fuzz install uninstall clean help
 all: build
 
 build:
 	@tools/install-packages build
-	@test -f build/release/CMakeCache.txt || cmake --preset release
+	@$(call configure,release)
 	@cmake --build build/release -j $(JOBS) --target $(PROGRAMS) $(LIBRARIES)
 
 demo: build
@@ -40,13 +43,13 @@ demo: build
 
 test:
 	@tools/install-packages build test
-	@test -f build/dev/CMakeCache.txt || cmake --preset dev
+	@$(call configure,dev)
 	@cmake --build build/dev -j $(JOBS)
 	@ctest --test-dir build/dev/tests --output-on-failure --no-tests=error -j $(JOBS)
 
 bench:
 	@tools/install-packages build bench
-	@test -f build/release/CMakeCache.txt || cmake --preset release
+	@$(call configure,release)
 	@cmake --build build/release -j $(JOBS) --target $(PROGRAMS) yardsticks
 	@bench/run
 
@@ -56,7 +59,7 @@ scorecard: build
 
 fuzz:
 	@tools/install-packages build fuzz
-	@test -f build/fuzz/CMakeCache.txt || cmake --preset fuzz
+	@$(call configure,fuzz)
 	@cmake --build build/fuzz -j $(JOBS) --target fuzzers
 	@tools/fuzz build/fuzz/tests/fuzz $(FUZZ_SECONDS)
 
