@@ -8,9 +8,11 @@
 #include "engine/known.h"
 #include "engine/recorder.h"
 #include "format/format.h"
+#include "format/own_tag.h"
 #include "series/series.h"
 
-enum { ABOVE_MAX = 512 }; /* bytes of a line that are enough to know its level */
+enum { ABOVE_MAX = 512 };            /* bytes of a line that are enough to know its level */
+enum { OWN_TAG_BYTES = 64u << 10 }; /* of a source that are enough to know the tag of its lines */
 
 struct fr_collector {
     struct fr_collect_options o;
@@ -20,6 +22,7 @@ struct fr_collector {
     struct fr_series *series; /* of the current member */
     struct fr_arena scratch;
     struct fr_peel_ctx peel;
+    struct fr_own_tag own; /* of the current member */
     struct fr_recorder rec; /* of the current member */
     struct fr_forms forms;  /* of its metric lines; tag: the speaker */
     struct fr_form bars;    /* nobody's, of its progress bars; tag UINT32_MAX: none seen */
@@ -310,10 +313,18 @@ static void look_above(struct fr_collector *c, const struct fr_hit *hit, struct 
     *ret = (struct fr_record){.line = line, .text = line, .who = FR_WHO_NONE, .when = FR_WHEN_NONE, .outer = FR_WHEN_NONE};
     if (line.n > 0) {
         fr_peel(&c->peel, line, ret);
-        rec->above = ret->level;
+        bool nccl = ret->who.gpu >= 0 && ret->who.pid >= 0; /* C code, which tells of no exception */
+        rec->above = nccl ? FR_LEVEL_NONE : ret->level;
         rec->in_thread = fr_sv_starts(ret->text, FR_SV("Exception in thread "));
         rec->teller = ret->level >= FR_LEVEL_ERROR && tells_of_exception(ret->text) ? ret : NULL;
     }
+}
+
+/* "Scheduler hit an exception: Traceback ...": what the traceback is about stands before it, not in the line above. */
+static bool tells_itself(fr_sv text)
+{
+    size_t at = fr_sv_find(text, FR_SV("Traceback (most recent call last)"));
+    return at != FR_NPOS && fr_sv_trim(fr_sv_head(text, at)).n > 3;
 }
 
 static int on_segment(struct fr_collector *c, const struct fr_hit *hit, fr_sv segment, bool only)
@@ -355,7 +366,7 @@ static int on_segment(struct fr_collector *c, const struct fr_hit *hit, fr_sv se
         rc = fr_recorder_event(&c->rec, c->scanner, &rec, signals, n, drafts, facts);
     }
     if (rc >= 0 && (fr_tracer_open(c->tracer) || hit->traces != 0 || fr_trace_opens(rec.text))) {
-        if (rec.level == FR_LEVEL_NONE && fr_trace_opens(rec.text)) {
+        if (rec.level == FR_LEVEL_NONE && fr_trace_opens(rec.text) && !tells_itself(rec.text)) {
             look_above(c, hit, &rec, &above);
         }
         rc = trace_done(c, &rec);
@@ -458,6 +469,20 @@ static int finish_member(struct fr_collector *c)
     return rc;
 }
 
+/* Where no name of a file says whose its lines are, their own tag may. */
+static void learn_own_tag(struct fr_collector *c, fr_sv window)
+{
+    const struct fr_who *hint = &c->rec.ev->hint;
+    fr_sv head = fr_sv_head(window, OWN_TAG_BYTES);
+    const char *nl = head.n < window.n ? memrchr(head.p, '\n', head.n) : NULL;
+    if (hint->rank >= 0 || hint->local_rank >= 0 || hint->task >= 0) {
+        return;
+    }
+    head.n = nl != NULL ? (size_t)(nl - head.p) : head.n;
+    c->peel.own = fr_own_tag_learn(&c->peel, head, &c->own) ? &c->own : NULL;
+    fr_arena_reset(&c->scratch);
+}
+
 static int scan_member(struct fr_collector *c, struct fr_err *err)
 {
     struct fr_source_evidence *ev = c->rec.ev;
@@ -467,6 +492,9 @@ static int scan_member(struct fr_collector *c, struct fr_err *err)
     fr_scanner_know(c->scanner, take_whole_lines, c);
     while ((rc = fr_reader_chunk(c->reader, &chunk, err)) == 1) {
         uint64_t newlines = 0;
+        if (ev->bytes == 0) {
+            learn_own_tag(c, chunk.window);
+        }
         ev->flags |= chunk.flags;
         c->edge = chunk.head || chunk.tail;
         mode = c->edge || fr_tracer_open(c->tracer) ? FR_SCAN_EVERY : FR_SCAN_HITS;
@@ -523,7 +551,7 @@ static int collect_member(struct fr_collector *c, const struct fr_member *m,
     }
     *slot = ev;
     fr_arena_reset(&c->scratch);
-    c->peel = (struct fr_peel_ctx){&c->scratch, year_of(m->mtime_ns)};
+    c->peel = (struct fr_peel_ctx){.scratch = &c->scratch, .year = year_of(m->mtime_ns)};
     c->forms.n = c->forms.next = 0;
     c->bars = (struct fr_form){.who = FR_WHO_NONE, .day = FR_WHEN_NONE, .tag = UINT32_MAX};
     fr_known_clear(&c->known);

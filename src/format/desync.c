@@ -165,33 +165,54 @@ static bool named_fact(struct fr_draft *d, fr_sv text)
     return false;
 }
 
-/* "Stalled ops: grad/a [ready ranks: 5, 3, 0, 1]" of older Horovods lists who came; who did not is a
- * gap below the highest number. Ranks above it may be missing too: the size of the world is not said. */
-static bool ready_fact(const struct fr_peel_ctx *ctx, struct fr_draft *d, fr_sv text)
+enum { READY_MAX = 256, READY_GAPS_MAX = 8 };
+
+/* One "[ready ranks: 5, 3, 0, 1]"; *at moves behind it. False: there is none, or a number is too high. */
+static bool take_ready(fr_sv *at, bool *came, unsigned *ret_n, int32_t *ret_top)
 {
-    enum { RANKS_MAX = 256, GAPS_MAX = 8 };
-    bool came[RANKS_MAX] = {false};
-    int32_t rank = -1, top = -1;
-    unsigned gaps = 0;
-    fr_sv at, list = FR_SV_NONE;
-    if (ctx->scratch == NULL || !fr_lex_find(text, "[ready ranks: ", &at)) {
+    int32_t rank = -1;
+    *ret_n = 0;
+    if (!fr_lex_find(*at, "[ready ranks: ", at)) {
         return false;
     }
-    while (fr_lex_index(&at, &rank)) {
-        if (rank >= RANKS_MAX) {
+    memset(came, 0, READY_MAX * sizeof *came);
+    while (fr_lex_index(at, &rank)) {
+        if (rank >= READY_MAX) {
             return false;
         }
+        *ret_n += !came[rank];
         came[rank] = true;
-        top = rank > top ? rank : top;
-        (void)(fr_lex_lit(&at, ", ") || fr_lex_char(&at, ','));
+        *ret_top = rank > *ret_top ? rank : *ret_top;
+        (void)(fr_lex_lit(at, ", ") || fr_lex_char(at, ','));
     }
-    for (int32_t r = 0; r < top; r++) {
-        if (!came[r]) {
+    return true;
+}
+
+/* "Stalled ops: grad/a [ready ranks: 5, 3, 0, 1]" of older Horovods lists who came; who did not is a
+ * gap below the highest number. Ranks above it may be missing too: the size of the world is not said.
+ * Where tensors wait for different ranks, most are where most ranks are: the others are missing there. */
+static bool ready_fact(const struct fr_peel_ctx *ctx, struct fr_draft *d, fr_sv text)
+{
+    bool came[READY_MAX], most[READY_MAX] = {false};
+    int32_t top = -1;
+    unsigned gaps = 0, n = 0, n_most = 0;
+    fr_sv list = FR_SV_NONE;
+    if (ctx->scratch == NULL) {
+        return false;
+    }
+    while (take_ready(&text, came, &n, &top)) {
+        if (n > n_most) {
+            memcpy(most, came, sizeof most);
+            n_most = n;
+        }
+    }
+    for (int32_t r = 0; r <= top; r++) {
+        if (!most[r]) {
             gaps++;
             list = fr_arena_printf(ctx->scratch, "%.*s%s%d", FR_SV_ARG(list), list.n > 0 ? "," : "", (int)r);
         }
     }
-    if (gaps == 0 || gaps > GAPS_MAX) {
+    if (gaps == 0 || gaps > READY_GAPS_MAX || gaps >= n_most) {
         return false;
     }
     d->fact = FR_FACT_MISSING;
@@ -269,6 +290,9 @@ static const struct fr_format_sample samples[] = {
     {"Stalled ops: HorovodBroadcast_w_0 [ready ranks: 3, 0, 2, 5]",
      "fact=missing missing=\"1,4\" reason=ready-list"},
     {"HorovodBroadcast_w_0 [ready ranks: 1, 0, 2], ", ""},
+    {"Stalled ops: loss_0 [ready ranks: 3], grad/a [ready ranks: 2, 0, 1], grad/b [ready ranks: 2, 0, 1]",
+     "fact=missing missing=3 reason=ready-list"},
+    {"Stalled ops: loss_0 [ready ranks: 3]", ""},
     {"Missing ranks:", ""},
     {"the missing ranks of the army", ""},
     {NULL, NULL}};

@@ -22,6 +22,7 @@ enum fr_begin {
     FR_BEGIN_PAREN = 1 << 8,  /* ( */
     FR_BEGIN_BRACE = 1 << 9,  /* { */
     FR_BEGIN_ANGLE = 1 << 10, /* < > | */
+    FR_BEGIN_ANY = (1 << 11) - 1,
     FR_BEGIN_ALPHA = FR_BEGIN_UPPER | FR_BEGIN_LOWER,
     FR_BEGIN_BRACKET_ALPHA = FR_BEGIN_BRACKET_UPPER | FR_BEGIN_BRACKET_LOWER
 };

@@ -107,13 +107,24 @@ static bool cloud_fact(struct fr_draft *d, fr_sv text)
     return false;
 }
 
+/* "Scheduled  9m  default-scheduler  Successfully assigned default/fit-0 to node07" */
+static bool placed_fact(struct fr_draft *d, fr_sv text)
+{
+    if (!fr_sv_has(text, FR_SV("Successfully assigned ")) || !fr_sv_has(text, FR_SV(" to "))) {
+        return false;
+    }
+    d->fact = FR_FACT_START;
+    fr_draft_text(d, FR_KEY_REASON, FR_SV("kubernetes"));
+    return true;
+}
+
 static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
                  int max)
 {
     (void)ctx;
     struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_NONE);
     return d != NULL &&
-           (ended_fact(d, rec->text) || exit_fact(d, rec->text) || cloud_fact(d, rec->text));
+           (ended_fact(d, rec->text) || exit_fact(d, rec->text) || cloud_fact(d, rec->text) || placed_fact(d, rec->text));
 }
 
 static const char *const literals[] = {"OOMKilled",
@@ -135,6 +146,7 @@ static const char *const literals[] = {"OOMKilled",
                                        "been preempted",
                                        "pot interruption",
                                        "preemption notice received",
+                                       "Successfully assigned ",
                                        NULL};
 
 static const struct fr_format_sample samples[] = {
@@ -147,6 +159,8 @@ static const struct fr_format_sample samples[] = {
     {"      Reason:       OOMKilled", "fact=scheduler reason=oom"},
     {"{\"terminated\":{\"exitCode\":1,\"reason\":\"Error\"}}", "fact=exit exitcode=1"},
     {"compute.instances.preempted: Instance was preempted.", "fact=scheduler reason=preemption"},
+    {"Normal  Scheduled  9m22s  default-scheduler  Successfully assigned ml/fit-worker-3 to ip-10-0-3-7.ec2.internal",
+     "fact=start reason=kubernetes"},
     {"isOOMKilledFlag=false", ""},
     {NULL, NULL}};
 

@@ -4,6 +4,7 @@
  * fairseq, OLMo, Hydra, mmengine, Ray, Slurm daemons, TensorFlow, Megatron. The stamp is the
  * program's own clock. What follows is read token by token as long as it is header. */
 #include "format/dialect.h"
+#include "format/own_tag.h"
 
 enum { SEP_NONE, SEP_DASH, SEP_BAR };
 
@@ -50,13 +51,6 @@ static bool is_logger(fr_sv s)
     return true;
 }
 
-/* "rank3" of "2025-01-02 03:04:05 [rank3]: ...": rank_tag's */
-static bool is_rank_tag(fr_sv s)
-{
-    int32_t rank = -1;
-    return fr_lex_lit(&s, "rank") && fr_lex_index(&s, &rank) && s.n == 0;
-}
-
 struct header {
     struct fr_record *rec;
     bool has_level, has_name, is_deepspeed, is_padded;
@@ -82,7 +76,7 @@ static bool take_bracket(struct header *h, fr_sv *s)
     } else if (h->is_deepspeed && fr_lex_lit(&rank_text, "Rank ") &&
                fr_lex_index(&rank_text, &rank) && rank_text.n == 0) {
         h->rec->who.rank = rank;
-    } else if (!h->has_name && (is_place(inside) || is_logger(inside)) && !is_rank_tag(inside) &&
+    } else if (!h->has_name && (is_place(inside) || is_logger(inside)) && !fr_own_tag_like(inside) &&
                !fr_sv_eq(inside, FR_SV("c10d"))) {
         h->is_deepspeed = h->has_level && is_place(inside);
         h->has_name = true;
@@ -143,7 +137,7 @@ static bool take_name(struct header *h, fr_sv *s)
             return false;
         }
     } else {
-        if (!is_logger(name) && !is_place(name)) {
+        if ((!is_logger(name) && !is_place(name)) || fr_own_tag_like(name)) {
             return false;
         }
         int sep = take_separator(&behind);

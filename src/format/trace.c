@@ -430,8 +430,7 @@ static void learn_tag(struct fr_tracer *t, fr_sv text)
     for (uint32_t i = 0; i < t->n; i++) {
         struct open *o = t->open[i];
         if (o->state == WANT_FRAME && fr_tag_on_frame(&o->tag, text)) {
-            fr_tags_learn(&t->tags, &o->tag);
-            o->speaker = fr_tag_speaker(&o->tag, o->speaker);
+            o->speaker = fr_tag_speaker(fr_tags_learn(&t->tags, &o->tag), o->speaker);
             o->tag.n = 0;
             return;
         }

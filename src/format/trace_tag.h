@@ -21,8 +21,9 @@ struct fr_tags {
 struct fr_tag fr_tag_of_header(fr_sv text);
 /* text is the first frame below the header that bore the tag. */
 bool fr_tag_on_frame(const struct fr_tag *tag, fr_sv text);
-/* Keeps the tag; no effect when it is known, or when FR_TAGS_MAX are. */
-void fr_tags_learn(struct fr_tags *t, const struct fr_tag *tag);
+/* Keeps the tag, unless it is known or FR_TAGS_MAX are; what is kept of it. A clock in it goes on from line to line
+ * ("t=114.62 | stderr | "): tags that differ in it only are one. */
+const struct fr_tag *fr_tags_learn(struct fr_tags *t, const struct fr_tag *tag);
 /* text without its tag, and *speaker made another one by it; text itself when it bears none. */
 fr_sv fr_tags_strip(const struct fr_tags *t, fr_sv text, uint64_t *speaker);
 /* Whose lines with this tag are, of all that this speaker writes. */

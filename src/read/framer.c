@@ -167,6 +167,7 @@ static void give(struct fr_framer *f, size_t n, bool tail, bool partial, struct 
     bool last;
     f->flags |= partial ? FR_SRC_LONG_LINES : 0;
     ret->bytes = (fr_sv){f->base + f->start, n};
+    ret->window = (fr_sv){f->base + f->start, f->end - f->start};
     ret->offset = f->offset;
     ret->cont = f->in_long;
     ret->partial = partial;

@@ -27,7 +27,7 @@ static unsigned check_facts(const struct fr_peel_ctx *ctx, const struct fr_recor
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fr_arena scratch = FR_ARENA_INIT(8 << 20);
-    const struct fr_peel_ctx ctx = {&scratch, 2026};
+    const struct fr_peel_ctx ctx = {.scratch = &scratch, .year = 2026};
     fr_sv rest = {(const char *)data, size}, seg;
     const char *at = rest.p;
     unsigned sink = 0;

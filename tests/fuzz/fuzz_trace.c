@@ -29,7 +29,7 @@ static unsigned check(const struct fr_trace_done *d, uint64_t lines)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fr_arena scratch = FR_ARENA_INIT(8 << 20), out = FR_ARENA_INIT(16 << 20);
-    const struct fr_peel_ctx ctx = {&scratch, 2026};
+    const struct fr_peel_ctx ctx = {.scratch = &scratch, .year = 2026};
     struct fr_tracer *t = NULL;
     struct fr_trace_done done;
     fr_sv rest = {(const char *)data, size}, line, seg;

@@ -16,7 +16,7 @@ enum { SEED = 20260312, FILE_MAX = 4 << 20, MUTATIONS = 12, LEARN_TRIES = 8 };
 static struct fr_known known;
 static struct fr_forms forms;
 static struct fr_arena scratch = FR_ARENA_INIT(0);
-static const struct fr_peel_ctx peel = {&scratch, 2026};
+static const struct fr_peel_ctx peel = {.scratch = &scratch, .year = 2026};
 static struct fr_scanner *scanner;
 static unsigned n_learned, n_found, n_whole;
 

@@ -4,7 +4,7 @@
 #include "support/t.h"
 
 static struct fr_arena scratch = FR_ARENA_INIT(0);
-static const struct fr_peel_ctx ctx = {&scratch, 2026};
+static const struct fr_peel_ctx ctx = {.scratch = &scratch, .year = 2026};
 
 static struct fr_record peel(const char *line)
 {

@@ -177,7 +177,7 @@ static void check_facts(const char *name, const char *line, const struct fr_draf
 static void check_sample(const struct fr_format *f, const struct fr_format_sample *s)
 {
     struct fr_arena scratch = FR_ARENA_INIT(0);
-    const struct fr_peel_ctx ctx = {&scratch, 2026};
+    const struct fr_peel_ctx ctx = {.scratch = &scratch, .year = 2026};
     struct fr_record rec;
     struct fr_draft drafts[4];
     fr_peel(&ctx, fr_sv_z(s->line), &rec);
@@ -232,7 +232,7 @@ T_TEST(no_view_leaves_the_line)
             size_t len = strlen(s->line);
             for (size_t n = 0; n <= len; n++) { /* every prefix, in a buffer of exactly that size */
                 struct fr_arena scratch = FR_ARENA_INIT(0);
-                const struct fr_peel_ctx ctx = {&scratch, 2026};
+                const struct fr_peel_ctx ctx = {.scratch = &scratch, .year = 2026};
                 struct fr_record rec;
                 struct fr_draft drafts[4];
                 char *copy = malloc(n + (n == 0));

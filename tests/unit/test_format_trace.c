@@ -48,7 +48,7 @@ static void join(const char *text, struct fr_buf *out)
 {
     struct fr_tracer *t = NULL;
     struct fr_arena strings = FR_ARENA_INIT(0), scratch = FR_ARENA_INIT(0);
-    const struct fr_peel_ctx ctx = {&scratch, 2026};
+    const struct fr_peel_ctx ctx = {.scratch = &scratch, .year = 2026};
     struct fr_trace_done done;
     T_EQ_INT(fr_tracer_new(&t), 0);
     fr_sv rest = fr_sv_z(text), line;
@@ -234,6 +234,15 @@ T_TEST(prefixes_that_nobody_knows)
            "<w0> IndexError: list index out of range\n",
            "1-8 IndexError|list index out of range at fit.py:9 step\n"
            "2-7 KeyError|'b' at fit.py:4 load\n");
+    EXPECT("t=114.62 | stderr | Traceback (most recent call last):\n" /* a clock goes on, also within one traceback */
+           "t=114.62 | stderr |   File \"fit.py\", line 4, in load\n"
+           "t=114.63 | stderr |     y = e[k]\n"
+           "t=115.00 | stderr | KeyError: 'b'\n"
+           "t=115.01 | stderr | Traceback (most recent call last):\n"
+           "t=115.01 | stderr |   File \"fit.py\", line 9, in step\n"
+           "t=115.02 | stderr | IndexError: list index out of range\n",
+           "1-4 KeyError|'b' at fit.py:4 load\n"
+           "5-7 IndexError|list index out of range at fit.py:9 step\n");
     EXPECT("it failed: Traceback (most recent call last):\n" /* a message, and no prefix */
            "  File \"fit.py\", line 4, in load\n"
            "    y = e[k]\n"

@@ -20,7 +20,7 @@ static int take_line(void *ctx, const struct fr_hit *hit)
     struct metrics *m = ctx;
     fr_sv rest = hit->line, segment;
     while (hit->metrics != 0 && fr_segment_next(&rest, &segment)) {
-        struct fr_peel_ctx peel = {&m->scratch, 2026};
+        struct fr_peel_ctx peel = {.scratch = &m->scratch, .year = 2026};
         struct fr_record rec;
         struct fr_point point;
         fr_arena_reset(&m->scratch);
