@@ -39,6 +39,7 @@ enum {
     FR_POINT_AT_MINIMUM = 1 << 3, /* the program says the scale cannot go lower */
     FR_POINT_SUMMARY = 1 << 4,  /* averages at the end of a run: no point of a series */
     FR_POINT_SKIPPED_SUM = 1 << 6, /* SKIPPED counts from the start of the run, not since the last line */
+    FR_POINT_EPOCH = 1 << 7,    /* the one point of an epoch, which the line does not number */
     FR_POINT_HEADER = 1 << 5    /* only says which step the following lines belong to */
 };
 

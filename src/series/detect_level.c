@@ -17,8 +17,8 @@
  *              SPIKE: anything shorter that recovered, of 1.5 x or 10 sigma.
  *   grad_norm  limit: 20 x median and 5 x the largest of the ring, at least 10, with 4 or more
  *              points before.
- *              EXPLODE: >= 3 points with a peak of 100 x, or >= 10 points, or a
- *              NaN or inf followed while it was open.
+ *              EXPLODE: >= 3 points with a peak of 100 x, or >= 10 points, or the series ends
+ *              in one of 1000 x, or a NaN or inf followed while it was open.
  *   aux_loss   limit: 4 x median and 2 x the largest, at least 0.5, with 2 or more points
  *              before.
  *              EXPLODE: held to the end for >= 3 points with a peak of 10 x. */
@@ -192,7 +192,7 @@ static void close_grad(struct fr_series *s, struct fr_lane *l, bool held)
     const char *name = aux ? "auxiliary loss" : "gradient norm";
     bool exploded = aux ? held && !l->rl && h->n_high >= 3 && h->peak >= 10 * h->base
                         : h->broke || (h->n_high >= 3 && h->peak >= 100 * h->base) ||
-                              h->n_high >= 10;
+                              h->n_high >= 10 || (held && h->peak >= 1000 * h->base);
     struct fr_pending *f = NULL;
     if (exploded) {
         f = fr_pend(s, l, FR_FINDING_EXPLODE, h->mark, h->n_high, held,

@@ -125,6 +125,8 @@ struct fr_lane {
     uint32_t growth_n, doubled_n;
     double growth_from, growth_last; /* value before the run; last value */
     double growth_over;              /* largest value of the ring before it */
+    struct fr_mark *climb;           /* the point behind the lowest of a short series */
+    double climb_low, climb_last;    /* the lowest; the last value */
 
     struct fr_mark *flat, *narrow, *same; /* begin of the run near ln(n), very near it, of equals */
     double flat_at, flat_head, flat_tail; /* ln(n); sum of the first 16; exponential mean */
@@ -226,11 +228,14 @@ void fr_level_limit(struct fr_lane *l);
 /* true: v is not normal */
 bool fr_level_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
 void fr_level_close(struct fr_series *s, struct fr_lane *l, bool at_end);
+void fr_climb_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
+void fr_climb_close(struct fr_series *s, struct fr_lane *l, bool at_end);
 void fr_trend_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
 void fr_trend_close(struct fr_series *s, struct fr_lane *l, bool at_end);
 void fr_flat_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
 void fr_flat_close(struct fr_series *s, struct fr_lane *l, bool at_end);
 /* true: found, so the jump in it need not be told */
+void fr_climb_close(struct fr_series *s, struct fr_lane *l, bool at_end); /* before fr_trend_close */
 bool fr_growth_close(struct fr_series *s, struct fr_lane *l, bool at_end);
 void fr_chance_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
 void fr_chance_close(struct fr_series *s, struct fr_lane *l, bool at_end);

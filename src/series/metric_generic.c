@@ -71,7 +71,7 @@ static bool parse(fr_sv text, struct fr_point *ret)
     if ((ret->present & losses) == 0 || (ret->flags & FR_POINT_SUMMARY) != 0) {
         return false;
     }
-    if (ret->step < 0 && fr_bar_ratio(p, e, &ret->step, &ret->max_step)) {
+    if (ret->step < 0 && (fr_bar_ratio(p, e, &ret->step, &ret->max_step) || fr_bar_count(p, e, &ret->step))) {
         ret->flags |= FR_POINT_BAR;
     }
     if (ret->step < 0) {
@@ -102,6 +102,7 @@ static const struct fr_dialect_sample samples[] = {
     {"Epoch 3 loss: 0.5", "epoch=3 loss=0.5"},
     {"Epoch 3 Training Loss: 2.25. Validation Loss: nan.", "epoch=3 loss=2.25 eval_loss=nan"},
     {"[epoch 3] train_loss=0.25 acc=0.5", "epoch=3 loss=0.25 accuracy=0.5"},
+    {"rank2 epoch 0: 12it [00:00, 76.46it/s, loss=0.693]", "step=12 epoch=0 loss=0.693 bar"},
     {"loss: 0.125, acc: 0.75", "loss=0.125 accuracy=0.75"},
     {"Epoch [2/10], Step [100/600], Loss: 0.2500", "step=1300 epoch=2 loss=0.25"},
     {"2023-01-02 03:04:05.678 | INFO | trainer:train:10 - [R0] | E2 iter[ 14/ 15] | [Loss] 12.50 | "

@@ -28,6 +28,7 @@ static bool pair(const char **p, const char *e, struct fr_point *ret)
     if (k.role == FR_MKEY_RATIO) {
         put_ratio(q, e, ret);
     } else if (k.role != FR_MKEY_NONE) {
+        q = fr_skip_space(q, e); /* columns that somebody lined up */
         q += q < e && *q == '\'';
         double v;
         if (fr_num(&q, e, &v)) {
@@ -44,9 +45,9 @@ static bool pair(const char **p, const char *e, struct fr_point *ret)
             *p = e;
             return true;
         }
-        q++;
-    } while (!FR_AT(q, e, " '"));
-    *p = q + 2;
+        q = fr_skip_space(q + 1, e);
+    } while (q >= e || *q != '\'' || q[-1] != ' ');
+    *p = q + 1;
     return true;
 }
 
@@ -95,6 +96,7 @@ static const struct fr_dialect_sample samples[] = {
      "step=15 max=300 loss=0.92 accuracy=0.71"},
     {"{'train_runtime': 71.3, 'train_samples_per_second': 9.1, 'train_loss': 0.31, 'epoch': 2.0}",
      "epoch=2"},
+    {"{'loss': 1.25,  'grad_norm':    14.50,  'epoch': 0.5}", "epoch=0.5 loss=1.25 grad_norm=14.5"},
     {"{'epoch': 1.0, 'loss': inf, 'lr': 0.001}", "epoch=1 loss=inf lr=0.001"},
     {"config: {'loss': 'cross_entropy', 'optimizer': 'adamw'}", ""},
     {"KeyError: \"{'loss': tensor\"", ""},

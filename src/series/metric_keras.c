@@ -26,6 +26,7 @@ static bool parse(fr_sv text, struct fr_point *ret)
     fr_pairs(dash, e, ret);
     if (step >= 0 && step == max_step) { /* an epoch's last: a point of no known step */
         ret->step = ret->max_step = -1;
+        ret->flags |= FR_POINT_EPOCH;
     } else {
         ret->step = step;
         ret->max_step = max_step;
@@ -42,7 +43,7 @@ static const struct fr_dialect_sample samples[] = {
      "step=8 max=150 loss=nan bar"},
     {"\x1b[1m150/150\x1b[0m \x1b[32m----\x1b[0m\x1b[37m\x1b[0m \x1b[1m3s\x1b[0m 1ms/step - "
      "accuracy: 0.7500 - loss: 0.5000 - val_loss: 0.7500",
-     "loss=0.5 accuracy=0.75 eval_loss=0.75"},
+     "loss=0.5 accuracy=0.75 eval_loss=0.75 epoch-end"},
     {"notes - loss: none", ""},
     {NULL, NULL},
 };

@@ -3,6 +3,8 @@
  * Megatron-DeepSpeed and GPT-NeoX. A NaN (or negative) average loss is not printed: its whole
  * column is left out. That is the `missing` bit, set only when columns that follow the loss are
  * there, so a hard-wrapped line does not look like one. */
+#include <math.h>
+
 #include "series/keys.h"
 #include "series/num.h"
 #include "series/series.h"
@@ -151,7 +153,8 @@ static bool parse(fr_sv text, struct fr_point *ret)
                             1u << FR_METRIC_SKIPPED;
     bool skipped = fr_point_has(ret, FR_METRIC_SKIPPED) && ret->value[FR_METRIC_SKIPPED] > 0 &&
                    !fr_point_has(ret, FR_METRIC_GRAD_NORM); /* then there was nothing to average */
-    if (!fr_point_has(ret, FR_METRIC_LOSS) && (ret->present & around) == around && !skipped) {
+    bool sound = fr_point_has(ret, FR_METRIC_GRAD_NORM) && isfinite(ret->value[FR_METRIC_GRAD_NORM]); /* its loss stands elsewhere */
+    if (!fr_point_has(ret, FR_METRIC_LOSS) && (ret->present & around) == around && !skipped && !sound) {
         ret->missing |= 1u << FR_METRIC_LOSS;
     }
     return (ret->present | ret->missing) != 0;
@@ -174,6 +177,12 @@ static const struct fr_dialect_sample samples[] = {
      " 0 | number of nan iterations:   0 |",
      "step=812 max=20000 batch=8 grad_norm=nan loss_scale=1 lr=0.00025 step_time=4.3 skipped=0 "
      "nan_count=0 missing=loss"},
+    {" iteration      812/   20000 | consumed samples:  6496 | elapsed time per iteration (ms): "
+     "4300.0 | learning rate: 2.5E-04 | "
+     "global batch size:     8 | loss scale: 1.0 | grad norm: 0.75 | number of skipped iterations:  "
+     " 0 | number of nan iterations:   0 |", /* its loss stands elsewhere */
+     "step=812 max=20000 batch=8 grad_norm=0.75 loss_scale=1 lr=0.00025 step_time=4.3 skipped=0 "
+     "nan_count=0"},
     {"[default7]: iteration   1200/  5000 | consumed samples: 9600 | elapsed time per iteration "
      "(s): 21.50 | learning",
      "step=1200 max=5000 step_time=21.5"},

@@ -228,3 +228,22 @@ bool fr_bar_ratio(const char *p, const char *e, int64_t *ret_at, int64_t *ret_of
     }
     return found;
 }
+
+bool fr_bar_count(const char *p, const char *e, int64_t *ret_at)
+{
+    bool found = false;
+    for (const char *q = p; (q = FR_SEEK(q, e, "it [")) != NULL; q += 4) { /* the last one is the newest */
+        const char *at = q;
+        while (at > p && fr_is_digit(at[-1])) {
+            at--;
+        }
+        if (at < q && q - at <= 9 && e - q > 4 && fr_is_digit(q[4])) {
+            *ret_at = 0;
+            for (; at < q; at++) {
+                *ret_at = *ret_at * 10 + (*at - '0');
+            }
+            found = true;
+        }
+    }
+    return found;
+}

@@ -159,5 +159,7 @@ const char *fr_seek(const char *p, const char *e, const char *what, size_t n);
 
 /* A tqdm bar "  1%|#  | 6/1184 [00:21<1:09:10, ..." anywhere in [p, e): its position and total. */
 bool fr_bar_ratio(const char *p, const char *e, int64_t *ret_at, int64_t *ret_of);
+/* The same of a bar that knows no end: "12it [00:00, 76.46it/s, loss=0.693]". */
+bool fr_bar_count(const char *p, const char *e, int64_t *ret_at);
 
 #endif

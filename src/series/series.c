@@ -177,6 +177,7 @@ static void close_lane(struct fr_series *s, struct fr_group *g, struct fr_lane *
             l->level.found = true;
         }
         fr_level_close(s, l, at_end);
+        fr_climb_close(s, l, at_end);
         fr_trend_close(s, l, at_end);
         fr_flat_close(s, l, at_end);
         break;

@@ -356,6 +356,20 @@ T_TEST(gradient_explosion)
         add1(&r, i, FR_METRIC_GRAD_NORM, i == 20 ? 300 : 0.8);
     }
     expect_healthy(&r, "one spike", 0);
+
+    static const double cut[] = {14.98, 9.78, 7.64, 92.1, 29, 5.21, 7.83, 7.79, 11140}; /* the log ends in a thousandfold */
+    begin(&r, 74);
+    for (int i = 0; i < 9; i++) {
+        add1(&r, i, FR_METRIC_GRAD_NORM, cut[i]);
+    }
+    expect(&r, FR_METRIC_GRAD_NORM, FR_FINDING_EXPLODE, 9);
+    end(&r);
+
+    begin(&r, 75); /* in a hundredfold */
+    for (int i = 0; i < 9; i++) {
+        add1(&r, i, FR_METRIC_GRAD_NORM, i < 8 ? cut[i] : 1100);
+    }
+    expect_healthy(&r, "a high last one", 0);
 }
 
 T_TEST(rise_without_a_pause)
@@ -369,6 +383,36 @@ T_TEST(rise_without_a_pause)
     expect(&r, FR_METRIC_LOSS, FR_FINDING_DIVERGE, 5); /* the third rise in a row */
     T_EQ_INT(r.found.n, 1);
     end(&r);
+}
+
+T_TEST(short_and_only_rising)
+{
+    static const double v[] = {1.453, 1.406, 1.415, 1.426, 1.459, 1.436, 1.468, 1.503, 1.513, 1.565, 1.562, 1.614};
+    struct run r;
+    begin(&r, 79);
+    for (int i = 0; i < 12; i++) {
+        add1(&r, i, FR_METRIC_LOSS, v[i]);
+    }
+    expect(&r, FR_METRIC_LOSS, FR_FINDING_DIVERGE, 3); /* the one behind the lowest */
+    end(&r);
+
+    begin(&r, 79); /* too short to tell */
+    for (int i = 0; i < 9; i++) {
+        add1(&r, i, FR_METRIC_LOSS, v[i]);
+    }
+    expect_healthy(&r, "nine points", 0);
+
+    begin(&r, 79); /* it has been higher: longer logs know what is usual */
+    for (int i = 0; i < 24; i++) {
+        add1(&r, i, FR_METRIC_LOSS, i < 12 ? 2.0 - 0.05 * i : v[i - 12]);
+    }
+    expect_healthy(&r, "a rise after a fall", 0);
+
+    begin(&r, 79);
+    for (int i = 0; i < 12; i++) { /* up and down */
+        add1(&r, i, FR_METRIC_LOSS, v[i * 5 % 12]);
+    }
+    expect_healthy(&r, "the same in another order", 0);
 }
 
 T_TEST(auxiliary_loss_explodes)
@@ -439,6 +483,24 @@ T_TEST(accuracy_at_chance)
         add1(&r, i, FR_METRIC_ACCURACY, 0.5 + 0.002 * normal(&r));
     }
     expect_healthy(&r, "accuracy of two classes", 0);
+
+    for (int flagged = 0; flagged < 2; flagged++) { /* eight epochs, of which the lines do not say which */
+        begin(&r, 80);
+        for (int i = 0; i < 8; i++) {
+            struct fr_point p = point(-1);
+            p.flags = flagged ? FR_POINT_EPOCH : 0;
+            set(&p, FR_METRIC_LOSS, 2.3026 + 0.0003 * (i % 2));
+            set(&p, FR_METRIC_ACCURACY, 0.1 + 0.001 * (i % 3 - 1));
+            add(&r, &p);
+        }
+        if (flagged) {
+            expect(&r, FR_METRIC_LOSS, FR_FINDING_PLATEAU, 1);
+            expect(&r, FR_METRIC_ACCURACY, FR_FINDING_PLATEAU, 1);
+            end(&r);
+        } else {
+            expect_healthy(&r, "eight lines", 0);
+        }
+    }
 }
 
 T_TEST(every_step_skipped)
