@@ -4,6 +4,7 @@
  * only one with a traceback that is no victim's. Two that fit are none. */
 #include "incident/case.h"
 
+#include <signal.h>
 #include <string.h>
 
 static int32_t only_exit(const struct fr_case *c, int code)
@@ -238,6 +239,8 @@ static void adopt(struct fr_case *c, struct fr_cand *k)
 {
     const char *id = fr_cand_class(c, k)->id;
     int code = exit_code_of(id);
+    const struct fr_obs *first = k->obs.n != 0 ? &c->obs.v[k->obs.v[0]] : NULL;
+    bool aborts = code == 0 && first != NULL && fr_case_is_abort(first->e);
     if (c->world == 1) {
         fr_cand_rank(c, k, 0);
         fr_cand_for(c, k, "the world has one rank");
@@ -249,6 +252,10 @@ static void adopt(struct fr_case *c, struct fr_cand *k)
         fr_cand_for(c, k, "every rank but 0 waits at a barrier while the data is still being prepared");
         return;
     }
+    if (aborts && first->signal >= 0 && c->lib->signals[first->signal].about == FR_ABOUT_NOBODY) {
+        return; /* whoever aborted: it may be the fault of another one */
+    }
+    code = aborts ? -SIGABRT : code;
     if (by_rows(c, k) || by_end(c, k, code) || (k->ground != FR_GROUND_SIGNAL && k->ground != FR_GROUND_TRACE)) {
         return;
     }

@@ -105,7 +105,7 @@ struct fr_case {
     struct fr_map pid_rank, local_rank, task_rank, pci_rank, addr_node, node_index, host_rank;
     int32_t *src_rank, *src_node;   /* per source, -1 unknown */
     uint64_t *src_exits;            /* per source: the line of the first exit it reports, 0 none */
-    uint64_t *src_restart, *src_done; /* per source: the line of its last restart, of its first "finished", 0 none */
+    uint64_t *src_restart, *src_done, *src_start; /* per source: the line of its last restart, of its first "finished", of its last start, 0 none */
     bool local_is_rank, task_is_rank, host_is_rank;
     bool nomem;
 };
@@ -129,6 +129,7 @@ void fr_case_adopt(struct fr_case *c);                          /* adopt.c: rank
 /* Best candidate's index, or -1: nothing to blame. */
 int32_t fr_case_judge(struct fr_case *c);
 
+bool fr_case_is_abort(const struct fr_event *e); /* classify.c: what C++ prints of an exception that nobody catches; the process aborts */
 bool fr_case_ended_well(const struct fr_case *c); /* classify.c: somebody finished, and nobody failed */
 /* identity.c */
 int32_t fr_case_rank_of(const struct fr_case *c, const struct fr_who *who, uint32_t src);
@@ -137,6 +138,9 @@ enum { FR_RANK_CONFLICT = 0x7fffffff }; /* in a map of ranks: two were said */
 void fr_case_join(struct fr_map *m, fr_sv key, int32_t rank);
 fr_sv fr_case_short_host(fr_sv name);                           /* "gpu-07" of "gpu-07.cluster.local" */
 int32_t fr_case_pid_rank(const struct fr_case *c, int32_t node, int64_t pid);
+/* children.c */
+uint32_t fr_case_children(struct fr_case *c);                    /* how many processes the launcher speaks of, in this attempt */
+int32_t fr_case_last_child(struct fr_case *c, int64_t *ret_pid); /* the rank of the only one that nobody names, -1; its pid */
 /* exits.c: mpirun and horovodrun say which process was the first to end, which is no complaint of its own */
 bool fr_case_told_first(const struct fr_obs *exit);
 bool fr_case_has_complaints(const struct fr_case *c);           /* exits.c: somebody lost a peer or waited in vain, whoever it was */

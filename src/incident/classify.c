@@ -211,6 +211,32 @@ static bool fell_silent(const struct fr_case *c, const struct fr_obs *o)
     return last != 0 && last <= o->e->last_line + flushed;
 }
 
+static bool has_tag(const struct fr_failure *f, const char *tag)
+{
+    return f != NULL && f->tags != NULL && fr_case_lists(f->tags, tag);
+}
+
+/* std::terminate leaves nobody to go on. */
+bool fr_case_is_abort(const struct fr_event *e)
+{
+    return (e->trace != NULL && e->trace->kind == FR_TRACE_CPP) || fr_sv_starts(fr_sv_trim(e->text), FR_SV("what():")) ||
+           fr_sv_has(e->text, FR_SV("terminate called after throwing"));
+}
+
+enum { CALM = 20, FAR = 500 }; /* lines behind a warning in which nothing fell; no traceback that begins in them ends later */
+
+/* A traceback begins right behind it: those lines are no sign of life. */
+static bool fell_soon(const struct fr_case *c, const struct fr_obs *o)
+{
+    for (const struct fr_obs *next = o + 1; next < c->obs.v + c->obs.n && next->src == o->src && next->e->line < o->e->last_line + FAR; next++) {
+        const struct fr_trace *t = next->e->trace;
+        if (t != NULL && !t->mild && t->first_line > o->e->last_line && t->first_line <= o->e->last_line + CALM) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* At least three metric points after the last time it was seen, or twenty lines or its end after what was only a warning: it went on; a
  * warning after the program said that it had finished is about the end of somebody else who had finished. The kernel's and the scheduler's word
  * stands all the same: a job that bypasses SIGTERM trains on for a while after its end was decided. */
@@ -220,14 +246,15 @@ static bool went_on(const struct fr_case *c, const struct fr_obs *o)
     const struct fr_failure *f = o->failure >= 0 ? &c->lib->failures[o->failure] : NULL;
     bool decided = o->e->is_kernel || o->e->fact == FR_FACT_SCHEDULER || o->e->fact == FR_FACT_OOM_KILL ||
                    (f != NULL && f->weight >= 90);
-    for (const char *const *tag = f != NULL ? f->tags : NULL; tag != NULL && *tag != NULL; tag++) {
-        decided |= strcmp(*tag, "silent-fallback") == 0; /* that it goes on, on the wrong device, is the failure */
+    decided |= has_tag(f, "silent-fallback"); /* that it goes on, on the wrong device, is the failure */
+    if (has_tag(f, "until-start") && c->src_start[o->src] > o->e->last_line) {
+        return true; /* it waited for a place, and got one */
     }
     bool restarted = c->src_restart[o->src] > o->e->last_line;
     uint64_t end = c->src_exits[o->src] > o->e->last_line ? c->src_exits[o->src] : UINT64_MAX; /* what is printed after it was kept in a pipe */
-    bool dead = fell_silent(c, o) && !o->e->trace->in_thread; /* who ends by itself, or only one thread of it */
+    bool dead = fr_case_is_abort(o->e) || (fell_silent(c, o) && !o->e->trace->in_thread); /* who ends by itself, or only one thread of it */
     bool trained = s->metric_tail[2] > o->e->last_line && s->metric_tail[2] < end && !dead;
-    bool warned = o->e->level != FR_LEVEL_NONE && o->e->level <= FR_LEVEL_WARN && s->lines > o->e->last_line + 20;
+    bool warned = o->e->level != FR_LEVEL_NONE && o->e->level <= FR_LEVEL_WARN && s->lines > o->e->last_line + CALM && !fell_soon(c, o);
     bool finished = o->e->level != FR_LEVEL_NONE && o->e->level <= FR_LEVEL_WARN && c->src_done[o->src] > o->e->last_line;
     bool after_end = c->src_done[o->src] != 0 && c->src_done[o->src] < o->e->line && o->e->level == FR_LEVEL_WARN;
     return !decided && !restarted && (trained || warned || finished || after_end);
@@ -448,12 +475,28 @@ static void joined_after_all(struct fr_case *c)
     }
 }
 
+/* SGLang ends itself by SIGKILL when one of its processes has failed: the shell's word below is nobody else's deed. */
+static void ended_itself(struct fr_case *c)
+{
+    const struct fr_obs *told = NULL;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        struct fr_obs *o = &c->obs.v[i];
+        if (fr_sv_has(o->e->text, FR_SV("Received sigquit from a child proc"))) {
+            told = o;
+        } else if (told != NULL && told->src == o->src && o->e->line <= told->e->line + 3 && o->meaning == FR_MEANS_CAUSE &&
+                   is_exit_class(c, o->failure)) {
+            o->meaning = FR_MEANS_TEARDOWN;
+        }
+    }
+}
+
 void fr_case_classify(struct fr_case *c)
 {
     c->src_exits = FR_NEW_N(&c->arena, uint64_t, c->set->sources.n + 1);
     c->src_restart = FR_NEW_N(&c->arena, uint64_t, c->set->sources.n + 1);
     c->src_done = FR_NEW_N(&c->arena, uint64_t, c->set->sources.n + 1);
-    if (c->src_exits == NULL || c->src_restart == NULL || c->src_done == NULL) {
+    c->src_start = FR_NEW_N(&c->arena, uint64_t, c->set->sources.n + 1);
+    if (c->src_exits == NULL || c->src_restart == NULL || c->src_done == NULL || c->src_start == NULL) {
         c->nomem = true;
         return;
     }
@@ -465,6 +508,9 @@ void fr_case_classify(struct fr_case *c)
         if (e->fact == FR_FACT_DONE && c->src_done[c->obs.v[i].src] == 0) {
             c->src_done[c->obs.v[i].src] = e->line;
         }
+        if (e->fact == FR_FACT_START) {
+            c->src_start[c->obs.v[i].src] = e->line;
+        }
         if (e->fact == FR_FACT_ATTEMPT) {
             c->src_restart[c->obs.v[i].src] = e->line;
         }
@@ -473,6 +519,7 @@ void fr_case_classify(struct fr_case *c)
         classify(c, &c->obs.v[i]);
     }
     headers(c);
+    ended_itself(c);
     handled(c);
     survived_elsewhere(c);
     caught(c);

@@ -3,6 +3,8 @@
  * who never reached the collective that everybody else waits in. */
 #include "incident/case.h"
 
+#include <signal.h>
+
 /* The class of a report whose accusing line carries no signal of its own: that of its other lines. */
 static int32_t reported_by(const struct fr_case *c)
 {
@@ -98,6 +100,81 @@ static void accuse_peer(struct fr_case *c)
     k->score = 15;
     k->silent = true;
     fr_cand_for(c, k, "every complaint that names a rank names rank %d, and rank %d printed no error of its own", accused, accused);
+}
+
+/* "op.preamble.length <= op.nbytes. 124 vs 4": what came, and what it had room for. */
+static bool short_of_room(fr_sv text, uint64_t *ret_came, uint64_t *ret_room)
+{
+    static const fr_sv said = FR_SV("op.preamble.length <= op.nbytes. ");
+    size_t at = fr_sv_find(text, said);
+    fr_sv rest = at == FR_NPOS ? FR_SV_NONE : fr_sv_skip(text, at + said.n);
+    return fr_sv_take_u64(&rest, ret_came) && fr_sv_take(&rest, FR_SV(" vs ")) && fr_sv_take_u64(&rest, ret_room);
+}
+
+/* The one rank that its launcher saw abort; -1: none, or several. */
+static int32_t aborted_rank(const struct fr_case *c)
+{
+    int32_t rank = -1;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (r->has_exit && r->exitcode == -SIGABRT) {
+            if (rank >= 0) {
+                return -1;
+            }
+            rank = r->rank;
+        }
+    }
+    return rank;
+}
+
+/* All tracebacks of those that lost a peer are of one place of the program, and there are two or more. */
+static bool victims_agree(const struct fr_case *c, int32_t but)
+{
+    const struct fr_trace *one = NULL;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        const struct fr_trace *t = o->e->trace;
+        if (o->attempt != c->attempt || t == NULL || t->kind != FR_TRACE_PYTHON || o->meaning != FR_MEANS_SYMPTOM || o->e->line != t->last_line ||
+            fr_sv_eq(t->func, FR_SV("<module>"))) { /* the outermost frame: the rest is mixed up with another's */
+            continue;
+        }
+        if ((o->rank >= 0 && o->rank == but) || t->line <= 0 || (one != NULL && (t->line != one->line || !fr_sv_eq(t->file, one->file)))) {
+            return false;
+        }
+        one = t;
+        n++;
+    }
+    return n >= 2;
+}
+
+/* gloo aborts who gets more than it has room for. It had room for a number or two and got a tensor, so it stood in another call than
+ * its neighbour; and where all others stand in one, the odd one is itself. Tensors that differ by less may be of either side. */
+static void by_message(struct fr_case *c)
+{
+    enum { NUMBERS = 16 };
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        uint64_t came = 0, room = 0;
+        if (o->attempt != c->attempt || o->meaning != FR_MEANS_CAUSE || !short_of_room(o->e->text, &came, &room) || room > NUMBERS ||
+            came < 8 * room) {
+            continue;
+        }
+        int32_t rank = o->rank >= 0 ? o->rank : aborted_rank(c);
+        if (rank < 0 || !victims_agree(c, rank)) {
+            return;
+        }
+        struct fr_cand *k = o->failure < 0 ? NULL : fr_case_cand(c, o->failure, FR_GROUND_COUNTERS);
+        if (k != NULL) {
+            fr_cand_obs(c, k, i);
+            fr_cand_rank(c, k, rank);
+            k->ground = FR_GROUND_COUNTERS;
+            k->score = 60;
+            fr_cand_for(c, k, "rank %d had room for %llu bytes and its neighbour sent %llu: it alone was in another call than all others", rank,
+                        (unsigned long long)room, (unsigned long long)came);
+        }
+        return;
+    }
 }
 
 /* Each statement says that two ranks differ: the odd one is in more statements than anybody else. */
@@ -381,6 +458,7 @@ void fr_case_collectives(struct fr_case *c)
         accuse_peer(c);
     }
     vote_mismatch(c);
+    by_message(c);
     by_counters(c);
     by_operation(c);
     by_kind(c);

@@ -228,16 +228,29 @@ static void learn_streams(struct fr_case *c)
     }
 }
 
+/* NCCL's lines in one file, of another process on another GPU than before: it is not one rank's file, whoever says a rank in it. */
+static bool is_of_several(const struct fr_event *e, struct fr_who *seen)
+{
+    bool first = seen->pid < 0;
+    if (e->who.pid < 0 || e->who.gpu < 0) {
+        return false;
+    }
+    *seen = first ? e->who : *seen;
+    return !first && seen->pid != e->who.pid && seen->gpu != e->who.gpu;
+}
+
 /* A file is one rank's when its name says so, or when everybody in it who says a rank says the same one. */
 static void learn_sources(struct fr_case *c)
 {
     int32_t *said = FR_NEW_N(&c->arena, int32_t, c->set->sources.n + 1);
-    if (said == NULL) {
+    struct fr_who *nccl = FR_NEW_N(&c->arena, struct fr_who, c->set->sources.n + 1);
+    if (said == NULL || nccl == NULL) {
         c->nomem = true;
         return;
     }
     for (uint32_t i = 0; i < c->set->sources.n; i++) {
         said[i] = -1;
+        nccl[i] = FR_WHO_NONE;
     }
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
@@ -248,6 +261,7 @@ static void learn_sources(struct fr_case *c)
         if (r >= 0) {
             said[o->src] = said[o->src] == -1 || said[o->src] == r ? r : CONFLICT;
         }
+        said[o->src] = is_of_several(o->e, &nccl[o->src]) ? CONFLICT : said[o->src];
     }
     for (uint32_t i = 0; i < c->set->sources.n; i++) {
         const struct fr_source_evidence *s = c->set->sources.v[i];
@@ -463,6 +477,9 @@ void fr_case_identify(struct fr_case *c)
     for (uint32_t i = 0; i < c->obs.n; i++) {
         learn_from(c, &c->obs.v[i]);
     }
+    int64_t pid = -1;
+    int32_t last = fr_case_last_child(c, &pid);
+    join_pid(c, -1, pid, last);
     c->local_is_rank = local_is_global(c);
     c->task_is_rank = task_is_global(c);
     fr_case_hosts(c);

@@ -287,6 +287,20 @@ static bool one_side_of_it(const struct fr_case *c, const struct fr_failure *f)
     return strncmp(f->id, "nccl-", 5) == 0 && c->ranks.n == 1 && c->world != 1;
 }
 
+/* As many unnamed sightings as ranks, or as many unnamed deaths: a GPU assertion prints once per thread. */
+static bool is_counted(struct fr_case *c, const struct fr_cand *k, uint32_t world)
+{
+    bool told = k->ground == FR_GROUND_SIGNAL || k->ground == FR_GROUND_TRACE;
+    if (!told || k->ranks.n != 0 || k->n_unknown == 0) {
+        return false;
+    }
+    if (c->world <= 0) {
+        uint32_t started = fr_case_children(c);
+        world = started > world ? started : world;
+    }
+    return world > 1 && (k->n_unknown == world || unnamed_deaths(c, k) >= world);
+}
+
 static void set_scope(struct fr_case *c, struct fr_cand *k)
 {
     const struct fr_failure *f = fr_cand_class(c, k);
@@ -296,8 +310,7 @@ static void set_scope(struct fr_case *c, struct fr_cand *k)
     /* the same crash in each; an abort is what watchdogs end their processes with */
     bool crashed = k->ground == FR_GROUND_EXIT && is_whole(c) && strcmp(f->id, "torchrun-sigabrt") != 0 && strcmp(f->id, "native-abort") != 0;
     bool everywhere = (told || crashed) && k->ranks.n > 1 && k->ranks.n >= able;
-    /* as many unnamed sightings as ranks, or as many unnamed deaths: a GPU assertion prints once per thread */
-    bool counted = told && k->ranks.n == 0 && world > 1 && (k->n_unknown == world || unnamed_deaths(c, k) >= world);
+    bool counted = is_counted(c, k, world);
     bool one_host_all = everywhere && c->nodes.n <= 1;
     bool alike = !named_victims(c, k) && (f->scope == FR_SCOPE_ALL_RANKS || is_syntax_error(c, k)) && !unnamed_victims(c);
     bool one_said = told && k->fatal && k->ranks.n == 1 && k->n_unknown == 0; /* its own traceback, not the launcher's word */

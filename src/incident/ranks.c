@@ -57,6 +57,8 @@ static void list_ranks(struct fr_case *c)
         if (e->fact == FR_FACT_EXIT) {
             note(c, &v, fr_case_exit_rank(c, &c->obs.v[i]));
             fr_case_each_task(c, &c->obs.v[i], fr_event_text(e, FR_KEY_RANKS), note_task, &v);
+        } else if (e->fact == FR_FACT_STOP_SENT) {
+            note(c, &v, fr_case_pid_rank(c, c->obs.v[i].node, fr_event_num(e, FR_KEY_PID, -1)));
         } else if (e->fact == FR_FACT_MISMATCH) {
             note(c, &v, (int32_t)fr_event_num(e, FR_KEY_RANK, -1));
             note(c, &v, (int32_t)fr_event_num(e, FR_KEY_PEER_RANK, -1));

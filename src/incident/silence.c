@@ -3,6 +3,7 @@
  * complain, the one that waited somewhere else is. Both need most of the world to be seen, or nobody is accused. */
 #include "incident/case.h"
 
+#include <signal.h>
 #include <string.h>
 
 /* It failed on its own account: it complained, or ended by itself the way a Python exception does. */
@@ -10,6 +11,12 @@ static bool complained(const struct fr_rank *r)
 {
     bool raised = r->has_exit && !r->stopped && r->exitcode == 1 && !fr_case_told_first(r->exit);
     return r->symptom != NULL || r->cause != NULL || raised;
+}
+
+/* The abort that a watchdog ends its process with. */
+static bool aborted(const struct fr_rank *r)
+{
+    return r->has_exit && r->exitcode == -SIGABRT;
 }
 
 struct tally {
@@ -22,7 +29,7 @@ struct tally {
 /* Waits of the start-up have classes of their own, which say more than "a rank stalled". */
 static int32_t startup_class(const struct fr_case *c, int32_t failure)
 {
-    static const char *const prefixes[] = {"nccl-uid-store", "c10d-store", "c10d-clients", "store-based-barrier", "monitored-barrier", NULL};
+    static const char *const prefixes[] = {"nccl-uid-store", "c10d-store", "c10d-clients", "store-based-barrier", "monitored-barrier", "ascend-hccl-timeout", NULL};
     for (const char *const *p = prefixes; failure >= 0 && *p != NULL; p++) {
         if (strncmp(c->lib->failures[failure].id, *p, strlen(*p)) == 0) {
             return failure;
@@ -286,6 +293,37 @@ static void accuse_finished(struct fr_case *c, const struct tally *t)
     fr_cand_for(c, k, "rank %d said in step %lld that it is done with its training, and no other rank did", done->rank, (long long)last);
 }
 
+/* Every other rank waited in vain until its watchdog ended it, as its end shows where its words are lost; one was still running when the
+ * launcher stopped it, long after the first had given up: it was not in that collective, or came to it last. */
+static void accuse_spared(struct fr_case *c, const struct tally *t)
+{
+    const struct fr_rank *spared = NULL;
+    int64_t stop = FR_TIME_NONE;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (aborted(r) || r->timeout != NULL) {
+            continue;
+        }
+        if (spared != NULL || !r->has_exit || r->exitcode != -SIGTERM || complained(r)) {
+            return;
+        }
+        spared = r;
+    }
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        earliest(o->e->fact == FR_FACT_STOP_SENT && o->attempt == c->attempt ? &stop : NULL, o->e->when.ns);
+    }
+    bool late = spared != NULL && stop != FR_TIME_NONE && t->late != FR_TIME_NONE && stop - t->late >= 10 * FR_NS_PER_S;
+    struct fr_cand *k = by_silence(c, t, late && c->ranks.n >= 3 ? fr_case_class(c, "rank-stalled") : -1, 20);
+    if (k == NULL) {
+        return;
+    }
+    k->silent = true;
+    fr_cand_rank(c, k, spared->rank);
+    fr_cand_for(c, k, "all others waited until their watchdogs ended them; only rank %d still ran %lld s later, when the launcher stopped it",
+                spared->rank, (long long)((stop - t->late) / FR_NS_PER_S));
+}
+
 /* It may be gone: nothing is known of its end, and it complained of nobody. */
 static bool is_lost(const struct fr_rank *r)
 {
@@ -511,6 +549,7 @@ void fr_case_silence(struct fr_case *c)
         accuse_odd(c, &t);
     }
     if (t.confessed == 0 && whole) {
+        accuse_spared(c, &t);
         accuse_unheard(c, &t);
         accuse_node(c, &t);
         accuse_finished(c, &t);

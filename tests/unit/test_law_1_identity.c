@@ -2,6 +2,8 @@
 /* Law 1: identity before blame. A number in brackets is a rank only where something proves it. */
 #include "law_lines.h"
 
+#define WAITED_IN_STORE TRACE("", "fit.py", "66", "setup", "RuntimeError: Socket Timeout")
+
 #define MAP_OF_TWO_NODES                                                                                              \
     "[default0]:" NCCL_INIT("gn11", "7001", "0", "8", "16", "1b000") "[default1]:" NCCL_INIT("gn11", "7002", "1", "9", "16", "43000") \
     "[default2]:" NCCL_INIT("gn11", "7003", "2", "10", "16", "9b000") "[default3]:" NCCL_INIT("gn11", "7004", "3", "11", "16", "c3000")
@@ -287,6 +289,61 @@ T_TEST(whose_loss_was_bad_in_the_step_in_which_the_norm_was)
          .files = {{"all.jsonl", A_NUMBER("1", "0") A_NUMBER("1", "1") A_NUMBER("2", "0") A_NUMBER("2", "1") NOT_A_NUMBER("3", "0", "2.1") NOT_A_NUMBER("3", "1", "NaN")
                     NOT_A_NUMBER("4", "0", "NaN") NOT_A_NUMBER("4", "1", "NaN") NOT_A_NUMBER("5", "0", "NaN") NOT_A_NUMBER("5", "1", "NaN")}},
          .want = {"loss-nan-generic rank 1"}},
+    };
+    LOGS_CASES(rows);
+}
+
+#define OWN(tag, text) tag text "\n"
+#define OWN_STEPS(a, b, c, s1, s2)                                                                                                       \
+    OWN(a, "step " s1 " loss 2.91") OWN(c, "step " s1 " loss 2.93") OWN(b, "step " s1 " loss 2.90") OWN(b, "step " s2 " loss 2.74")       \
+    OWN(a, "step " s2 " loss 2.71") OWN(c, "step " s2 " loss 2.73")
+#define OWN_RUN(a, b, c)                                                                                                                  \
+    OWN_STEPS(a, b, c, "1", "2") OWN_STEPS(c, a, b, "3", "4") OWN_STEPS(b, c, a, "5", "6") CLOSED_BY_PEER(a, "[10.2.0.5]:14727") KEY_ERROR(b)   \
+    CLOSED_BY_PEER(c, "[10.2.0.5]:14728")
+
+T_TEST(a_tag_that_the_script_made_up)
+{
+    static const struct logs_case rows[] = {
+        {.name = "a letter", .files = {{"console.log", OWN_RUN("[R0] ", "[R1] ", "[R2] ")}}, .want = {"python-exception rank 1"}},
+        {.name = "of how many", .files = {{"console.log", OWN_RUN("(0/3) ", "(1/3) ", "(2/3) ")}}, .want = {"python-exception rank 1"}},
+        {.name = "a word for a process, behind the time",
+         .files = {{"console.log", OWN_RUN("2026-03-09 10:00:00,410 worker 0 - ", "2026-03-09 10:00:00,410 worker 1 - ", "2026-03-09 10:00:00,410 worker 2 - ")}},
+         .want = {"python-exception rank 1"}},
+        {.name = "the file is one rank's: what it counts are no ranks", .files = {{"rank3.log", OWN_RUN("[R0] ", "[R1] ", "[R2] ")}}, .want = {"!* rank 1"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(the_child_that_nobody_names)
+{
+    static const struct logs_case rows[] = {
+        {.name = "three of four have a row in the table, and waited; the launcher stopped the fourth",
+         .files = {{"console.log", WAITED_IN_STORE WAITED_IN_STORE WAITED_IN_STORE STOP("900") TABLE_HEAD ROW("1", "10:14:40", "gn11", "2", "2", "1", "902", "")
+                    ROW("2", "10:14:40", "gn11", "3", "3", "1", "903", "") TABLE_ROOT ROW("0", "10:14:38", "gn11", "1", "1", "1", "901", "") TABLE_END}},
+         .want = {"c10d-store-wait-timeout rank 0"}},
+        {.name = "two are not named: either may be it",
+         .files = {{"console.log", WAITED_IN_STORE WAITED_IN_STORE STOP("900") STOP("903") TABLE_HEAD ROW("1", "10:14:40", "gn11", "2", "2", "1", "902", "") TABLE_ROOT
+                    ROW("0", "10:14:38", "gn11", "1", "1", "1", "901", "") TABLE_END}},
+         .want = {"!* rank 0", "!* rank 3", "*"}},
+        {.name = "local ranks that are no ranks",
+         .files = {{"console.log", WAITED_IN_STORE WAITED_IN_STORE WAITED_IN_STORE STOP("900") TABLE_HEAD ROW("1", "10:14:40", "gn11", "6", "2", "1", "902", "")
+                    ROW("2", "10:14:40", "gn11", "7", "3", "1", "903", "") TABLE_ROOT ROW("0", "10:14:38", "gn11", "5", "1", "1", "901", "") TABLE_END}},
+         .want = {"!* rank 0", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
+#define NCCL_WARNED(pid, dev) "gn11:" pid ":" pid " [" dev "] NCCL WARN Bootstrap : no socket interface found\n"
+#define TP(r, text) "[2026-03-09 10:08:45 TP" r "] " text
+
+T_TEST(a_file_of_several_processes_of_which_one_says_its_rank)
+{
+    static const struct logs_case rows[] = {
+        {.name = "NCCL speaks in it on two GPUs",
+         .files = {{"gn11.log", NCCL_WARNED("900", "0") NCCL_WARNED("903", "3") STEPS TP("3", "Load weight begin\n") "Killed\n"}, {"gn12.log", TP("9", "Load weight begin\n")}},
+         .want = {"!* rank 3", "*"}},
+        {.name = "on one", .files = {{"gn11.log", NCCL_WARNED("903", "3") STEPS TP("3", "Load weight begin\n") "Killed\n"}, {"gn12.log", TP("9", "Load weight begin\n")}},
+         .want = {"process-killed-sigkill rank 3"}},
     };
     LOGS_CASES(rows);
 }

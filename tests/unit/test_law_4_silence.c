@@ -198,6 +198,29 @@ T_TEST(a_silent_initiator_is_said_to_be_silent)
     logs_end(&l);
 }
 
+#define WATCHDOG_ENDED(r) TIMED_OUT(r, "10:14:30", "412")
+#define ABORTED(i, r, pid) ROW(i, "10:19:40", "gn11", r, r, "-6", pid, " (SIGABRT)")
+#define STOP_AT(at, pid)                                                                                                                  \
+    "W0309 " at ".118000 771 torch/distributed/elastic/multiprocessing/api.py:1028] Sending process " pid " closing signal SIGTERM\n"
+#define TAIL(at)                                                                                                                          \
+    WATCHDOG_ENDED("2") STOP_AT(at, "900") STOP_AT(at, "902") STOP_AT(at, "903") TABLE_HEAD                                                   \
+    ROW("1", "10:19:40", "gn11", "0", "0", "-15", "900", " (SIGTERM)") ABORTED("2", "2", "902") ABORTED("3", "3", "903") TABLE_ROOT            \
+    ABORTED("0", "1", "901") TABLE_END
+
+T_TEST(the_one_that_was_still_running_when_the_others_had_given_up)
+{
+    static const struct logs_case rows[] = {
+        {.name = "the tail of a console: of most only the abort is left", .files = {{"tail.log", TAIL("10:19:38")}}, .want = {"rank-stalled rank 0"}},
+        {.name = "it was stopped in the same second: it may only have been slower", .files = {{"tail.log", TAIL("10:14:31")}}, .want = {"!* rank 0", "*"}},
+        {.name = "two were still running",
+         .files = {{"tail.log", WATCHDOG_ENDED("2") STOP_AT("10:19:38", "900") STOP_AT("10:19:38", "902") STOP_AT("10:19:38", "903") TABLE_HEAD
+                    ROW("1", "10:19:40", "gn11", "0", "0", "-15", "900", " (SIGTERM)") ROW("2", "10:19:40", "gn11", "3", "3", "-15", "903", " (SIGTERM)")
+                    ABORTED("3", "2", "902") TABLE_ROOT ABORTED("0", "1", "901") TABLE_END}},
+         .want = {"!* rank 0", "!* rank 3", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

@@ -227,6 +227,48 @@ T_TEST(the_same_collective_of_another_size)
     LOGS_CASES(rows);
 }
 
+#define NO_ROOM(came, room)                                                                                                                \
+    "terminate called after throwing an instance of 'gloo::EnforceNotMet'\n  what():  [enforce fail at ./gloo/transport/tcp/pair.cc:510] "  \
+    "op.preamble.length <= op.nbytes. " came " vs " room "\n"
+#define IN_BACKWARD TRACE("", "seg.py", "27", "backward", "RuntimeError: [./gloo/transport/tcp/pair.cc:589] Read error [127.0.0.1]:59281: Connection reset by peer")
+#define IN_METRIC TRACE("", "seg.py", "41", "all_reduce", "RuntimeError: [./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:27541")
+#define ENDS                                                                                                                              \
+    STOP("901") STOP("902") TABLE_HEAD ROW("1", "10:05:40", "gn11", "3", "3", "-6", "903", " (SIGABRT)") TABLE_ROOT                          \
+    ROW("0", "10:05:38", "gn11", "0", "0", "1", "900", "") TABLE_END
+
+T_TEST(a_message_that_is_too_long)
+{
+    static const struct logs_case rows[] = {
+        {.name = "room for a number, a tensor came, and all others stand in one call",
+         .files = {{"console.log", NO_ROOM("124", "4") IN_BACKWARD IN_BACKWARD IN_BACKWARD ENDS}},
+         .want = {"collective-mismatch-detail rank 3"}},
+        {.name = "one of the others stands elsewhere: the tensor may be the odd one",
+         .files = {{"console.log", NO_ROOM("124", "4") IN_METRIC IN_BACKWARD IN_METRIC ENDS}},
+         .want = {"!* rank *", "*"}},
+        {.name = "two tensors of about the same size: either may be wrong",
+         .files = {{"console.log", NO_ROOM("108", "64") IN_BACKWARD IN_BACKWARD IN_BACKWARD ENDS}},
+         .want = {"collective-mismatch-detail unknown"}},
+    };
+    LOGS_CASES(rows);
+}
+
+#define READY(ranks) "[ready ranks: " ranks "]"
+
+T_TEST(tensors_that_wait_for_different_ranks)
+{
+    static const struct logs_case rows[] = {
+        {.name = "most are where most tensors wait",
+         .files = {{"console.log", "WARNING: One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks and are waiting for remainder of ranks for more "
+                    "than 60 seconds. Stalled ops: loss_0 " READY("3") ", grad/a_0 " READY("2, 0, 1") ", grad/b_0 " READY("2, 0, 1") "\n"}},
+         .want = {"horovod-stalled-ops rank 3"}},
+        {.name = "one tensor, and one rank that came: who is odd is not said",
+         .files = {{"console.log", "WARNING: One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks and are waiting for remainder of ranks for more "
+                    "than 60 seconds. Stalled ops: loss_0 " READY("3") "\n"}},
+         .want = {"!* rank *", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

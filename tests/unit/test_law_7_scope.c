@@ -206,6 +206,21 @@ T_TEST(numbers_that_go_bad_on_one_rank_first)
     LOGS_CASES(rows);
 }
 
+T_TEST(as_often_as_the_launcher_has_processes)
+{
+    static const struct logs_case rows[] = {
+        {.name = "two tracebacks, one row, and one more process that was stopped",
+         .files = {{"console.log", KEY_ERROR("") KEY_ERROR("") STOP("900") FAILED("1", "1", "901") TABLE_HEAD "  <NO_OTHER_FAILURES>\n" TABLE_ROOT
+                    ROW("0", "10:05:38", "gn11", "1", "1", "1", "901", "") TABLE_END}},
+         .want = {"python-exception all-ranks"}},
+        {.name = "two tracebacks, and two more processes that were stopped",
+         .files = {{"console.log", KEY_ERROR("") KEY_ERROR("") STOP("900") STOP("902") FAILED("1", "1", "901") TABLE_HEAD "  <NO_OTHER_FAILURES>\n" TABLE_ROOT
+                    ROW("0", "10:05:38", "gn11", "1", "1", "1", "901", "") TABLE_END}},
+         .want = {"!* all-ranks", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

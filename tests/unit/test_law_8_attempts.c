@@ -2,6 +2,12 @@
 /* Law 8: later progress demotes earlier faults; restarts split attempts; each attempt is an incident; what recurs is counted. */
 #include "law_lines.h"
 
+/* More lines than a warning has to be survived by. */
+#define FRAME(n) "  File \"/home/ivo/fit/fit.py\", line " n ", in step" n "\n    step" n "()\n"
+#define LONG_TRACE(exception)                                                                                                             \
+    "Traceback (most recent call last):\n" FRAME("1") FRAME("2") FRAME("3") FRAME("4") FRAME("5") FRAME("6") FRAME("7") FRAME("8") FRAME("9")  \
+    FRAME("10") FRAME("11") FRAME("12") exception "\n"
+
 #define MORE STEP("5", "2.55") STEP("6", "2.51") STEP("7", "2.47") STEP("8", "2.44")
 #define RESTART "I0309 10:05:04.442000 771 torch/distributed/elastic/agent/server/api.py:909] [default] Worker group FAILED. 2/3 attempts left; will restart worker group\n"
 
@@ -214,6 +220,43 @@ T_TEST(a_port_that_is_taken_and_a_group_that_forms)
         {.name = "nothing comes after it",
          .files = {{"node1.log", BIND("W", "bind to [::]:31189 (errno: 98 - Address already in use).") BIND("E", "listen on any local network address.")}},
          .want = {"c10d-address-in-use*"}},
+    };
+    LOGS_CASES(rows);
+}
+
+#define BAR(n) "rank2 epoch 0: " n "it [00:00, 76.46it/s, loss=0.5" n "]\n"
+#define EVENT(type, reason, from, text) "  " type "  " reason "  9m  " from "  " text "\n"
+
+T_TEST(what_is_no_sign_of_life)
+{
+    static const struct logs_case rows[] = {
+        {.name = "bars of the others behind an abort",
+         .files = {{"console.log", "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\n" BAR("1") BAR("2") BAR("3") BAR("4") BAR("5")
+                    CLOSED_BY_PEER("", "[10.2.0.5]:14727") CLOSED_BY_PEER("", "[10.2.0.5]:14728")}},
+         .want = {"!healthy", "!gloo*", "*"}},
+        {.name = "the lines of a traceback behind a warning",
+         .files = {{"gn11.log", "gn11:900:900 [0] NCCL WARN NCCL version mismatch with remote peer 10.1.0.9<40110> (local: 2.27.3, remote 2.21.5)\n"
+                    LONG_TRACE("RuntimeError: NCCL error: remote process exited or there was a network error")}},
+         .want = {"nccl-version-mismatch*"}},
+        {.name = "a place that was found in the end",
+         .files = {{"events.txt", EVENT("Warning", "FailedScheduling", "default-scheduler", "0/5 nodes are available: 1 Insufficient nvidia.com/gpu.")
+                    EVENT("Normal", "Scheduled", "default-scheduler", "Successfully assigned ml/fit-0 to gn11")
+                    EVENT("Warning", "UnexpectedAdmissionError", "kubelet", "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices nvidia.com/gpu, which is unexpected")}},
+         .want = {"k8s-unexpected-admission*"}},
+        {.name = "no place was found",
+         .files = {{"events.txt", EVENT("Normal", "Scheduled", "default-scheduler", "Successfully assigned ml/fit-0 to gn11")
+                    EVENT("Warning", "FailedScheduling", "default-scheduler", "0/5 nodes are available: 1 Insufficient nvidia.com/gpu.")}},
+         .want = {"k8s-insufficient-gpu*"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(who_ends_itself_because_a_child_failed)
+{
+    static const struct logs_case rows[] = {
+        {.name = "SGLang's own kill", .files = {{"server.log", "[2026-03-09 10:08:45] Received sigquit from a child process. It usually means the child failed.\nKilled\n"}},
+         .want = {"!process-killed-sigkill*", "*"}},
+        {.name = "a kill of its own", .files = {{"server.log", "[2026-03-09 10:08:45] Load weight begin\nKilled\n"}}, .want = {"process-killed-sigkill*"}},
     };
     LOGS_CASES(rows);
 }
