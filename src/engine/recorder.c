@@ -336,12 +336,14 @@ static void set_caps(struct fr_recorder *r, struct fr_event *e, const struct fr_
     e->n_caps = (uint16_t)(e->n_caps + n);
 }
 
+/* which: of the facts that the line brings. */
 static int one_event(struct fr_recorder *r, struct fr_scanner *scanner, const struct fr_record *rec,
-                     const uint16_t *signals, unsigned n, const struct fr_draft *d)
+                     const uint16_t *signals, unsigned n, const struct fr_draft *d, int which)
 {
     /* Lines of a traceback belong to it: the same words in the next one are another process's. */
     bool alone = r->in_trace && n != 0 && r->per_signal[signals[0]] < FR_RECORDER_PER_SIGNAL / 2;
     struct content content = content_of(rec, signals, n, d, alone);
+    mix(&content, (uint64_t)which);
     fr_sv key = {(const char *)&content, sizeof content};
     uint32_t at;
     if (fr_map_get(&r->by_content, key, &at)) {
@@ -403,9 +405,9 @@ int fr_recorder_event(struct fr_recorder *r, struct fr_scanner *scanner,
     r->said_line = rec->lineno;
     r->said_level = rec->level;
     r->said = rec->when;
-    int rc = one_event(r, scanner, rec, signals, n_signals, n_facts > 0 ? &facts[0] : NULL);
+    int rc = one_event(r, scanner, rec, signals, n_signals, n_facts > 0 ? &facts[0] : NULL, 0);
     for (int i = 1; rc == 0 && i < n_facts; i++) {
-        rc = one_event(r, scanner, rec, NULL, 0, &facts[i]);
+        rc = one_event(r, scanner, rec, NULL, 0, &facts[i], i);
     }
     return rc;
 }

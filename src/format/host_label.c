@@ -4,6 +4,18 @@
  * else peeled before. Also "rank0[77][Main]: ". */
 #include "format/dialect.h"
 
+/* "10.31.220.18": four numbers. */
+static bool is_address(fr_sv name)
+{
+    uint64_t part;
+    for (int i = 0; i < 4; i++) {
+        if ((i > 0 && !fr_lex_char(&name, '.')) || !fr_lex_digits(&name, 1, 3, &part) || part > 255) {
+            return false;
+        }
+    }
+    return name.n == 0;
+}
+
 static bool looks_like_host(fr_sv name)
 {
     static const char *const stems[] = {"node",    "host",    "worker-", "gpu-",    "nid",
@@ -12,6 +24,9 @@ static bool looks_like_host(fr_sv name)
                                         "algo-",   "hgx",     "gb200-",  "b200-"};
     if (name.n < 3 || name.n > 64 || !fr_is_digit(name.p[name.n - 1])) {
         return false;
+    }
+    if (is_address(name)) {
+        return true;
     }
     for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
         if (fr_sv_starts(name, fr_sv_z(stems[i]))) {
@@ -107,6 +122,8 @@ static const struct fr_format_sample samples[] = {
     {"cn042:3: Traceback (most recent call last):", "node=cn042 local_rank=3"},
     {"gpu-n01:0:   File \"a.py\", line 2, in f", "node=gpu-n01 local_rank=0 text=\"  File \\\"a.py\\\", line 2, in f\""},
     {"socket.cpp:12: text", "node=- local_rank=-"},
+    {"10.31.220.18: bash: line 0: cd: /data/fit: No such file or directory", "node=10.31.220.18"},
+    {"10.31.220.256: text", "node=-"},
     {"iteration   | 5", "node=-"},
     {"gpu0: NVIDIA H100", "node=-"},
     {"layer3: weight", "node=-"},

@@ -110,7 +110,8 @@ static bool loader_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
-/* vLLM: "Worker proc VllmWorker-2 died unexpectedly (exit code: None), shutting down executor." */
+/* vLLM: "Worker proc VllmWorker-2 died unexpectedly (exit code: None), shutting down executor.": its workers are named after their
+ * ranks, and it watches them all. */
 static bool vllm_fact(struct fr_draft *d, fr_sv text)
 {
     fr_sv at, name, number;
@@ -122,10 +123,12 @@ static bool vllm_fact(struct fr_draft *d, fr_sv text)
     if (fr_lex_find(name, "-", &number)) {
         int32_t index = -1;
         if (fr_lex_index(&number, &index) && number.n == 0) {
-            fr_draft_num(d, FR_KEY_LOCAL_RANK, index, FR_SV_NONE);
+            fr_draft_num(d, FR_KEY_RANK, index, FR_SV_NONE);
         }
     }
-    (void)fr_draft_num_after(d, FR_KEY_EXITCODE, at, FR_SV("exit code: "));
+    if (!fr_draft_num_after(d, FR_KEY_EXITCODE, at, FR_SV("exit code: "))) {
+        fr_draft_num(d, FR_KEY_EXITCODE, 1, FR_SV_NONE);
+    }
     fr_draft_text(d, FR_KEY_WORKER, name);
     fr_draft_text(d, FR_KEY_REASON, FR_SV("vllm"));
     return true;
@@ -168,24 +171,23 @@ static bool container_fact(struct fr_draft *d, fr_sv text)
     return fr_draft_num_after(d, FR_KEY_EXITCODE, at, FR_SV("] code "));
 }
 
-/* Paddle: "ABORT!!! Out of all 4 trainers, the trainer process with rank=[1, 3] was aborted." */
-static bool paddle_fact(struct fr_draft *d, fr_sv text)
+/* Paddle: "ABORT!!! Out of all 4 trainers, the trainer process with rank=[1, 3] was aborted.": one fact for each. Returns how many. */
+static int paddle_facts(fr_sv text, struct fr_draft *ret, int max)
 {
-    fr_sv at, list;
-    if (!fr_lex_find(text, "the trainer process with rank=[", &at) ||
-        !fr_lex_until(&at, ']', &list)) {
-        return false;
+    fr_sv at;
+    int n = 0;
+    if (!fr_lex_find(text, "the trainer process with rank=[", &at)) {
+        return 0;
     }
-    d->fact = FR_FACT_EXIT;
-    fr_sv one = list;
-    int32_t rank = -1;
-    if (fr_lex_index(&one, &rank) && one.n == 0) {
-        fr_draft_num(d, FR_KEY_RANK, rank, list);
+    for (int32_t rank = -1; n < max && fr_lex_index(&at, &rank); n++) {
+        struct fr_draft *d = fr_draft_begin(ret, n, max, FR_FACT_EXIT);
+        fr_draft_num(d, FR_KEY_RANK, rank, FR_SV_NONE);
+        fr_draft_num(d, FR_KEY_EXITCODE, 1, FR_SV_NONE);
+        (void)fr_draft_num_after(d, FR_KEY_WORLD, text, FR_SV("Out of all "));
+        fr_draft_text(d, FR_KEY_REASON, FR_SV("paddle"));
+        (void)fr_lex_lit(&at, ", ");
     }
-    fr_draft_num(d, FR_KEY_EXITCODE, 1, FR_SV_NONE);
-    (void)fr_draft_num_after(d, FR_KEY_WORLD, text, FR_SV("Out of all "));
-    fr_draft_text(d, FR_KEY_REASON, FR_SV("paddle"));
-    return true;
+    return n;
 }
 
 /* torchelastic's events: {"name": "torchelastic.worker.status.FAILED", ..., "global_rank": 3, ...} */
@@ -243,8 +245,8 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
 {
     static bool (*const readers[])(struct fr_draft *, fr_sv) = {
         deepspeed_fact, success_fact, subprocess_fact, spawn_fact, loader_fact,
-        vllm_fact,      composer_fact, paddle_fact,    event_fact, server_fact,
-        compose_fact,   container_fact};
+        vllm_fact,      composer_fact, event_fact,     server_fact, compose_fact,
+        container_fact};
     (void)ctx;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
         struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_EXIT);
@@ -252,7 +254,7 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
             return 1;
         }
     }
-    return 0;
+    return paddle_facts(rec->text, ret, max);
 }
 
 static const char *const literals[] = {
@@ -296,14 +298,12 @@ static const struct fr_format_sample samples[] = {
      "fact=exit pid=493 exitcode=-"},
     {"(EngineCore pid=59085) ERROR 08-14 09:51:09 [multiproc_executor.py:284] Worker proc "
      "VllmWorker-2 died unexpectedly (exit code: None), shutting down executor.",
-     "pid=59085 role=EngineCore fact=exit local_rank=2 worker=VllmWorker-2"},
+     "pid=59085 role=EngineCore fact=exit rank=2 exitcode=1 worker=VllmWorker-2"},
     {"ERROR:composer.cli.launcher:Rank 5 crashed with exit code -11.",
      "level=error fact=exit rank=5 exitcode=-11 reason=composer"},
     {"ERROR 2024-05-01 10:00:00,123 launch_utils.py:545] ABORT!!! Out of all 8 trainers, the trainer "
      "process with rank=[6] was aborted. Please check its log.",
      "fact=exit rank=6 world=8 reason=paddle"},
-    {"ABORT!!! Out of all 8 trainers, the trainer process with rank=[2, 6] was aborted.",
-     "fact=exit rank=- world=8 reason=paddle"},
     {"{\"name\": \"torchelastic.worker.status.FAILED\", \"source\": \"WORKER\", \"timestamp\": 0, "
      "\"metadata\": {\"run_id\": \"none\", \"global_rank\": 5, \"group_rank\": 0, \"worker_id\": "
      "\"771\", \"state\": \"FAILED\"}}",

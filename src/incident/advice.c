@@ -139,7 +139,8 @@ static bool only_code_one(const struct fr_case *c)
         if (o->attempt != c->attempt) {
             continue;
         }
-        bool untold = fr_sv_eq(fr_event_text(o->e, FR_KEY_REASON), FR_SV("paddle")); /* its launcher does not say the code */
+        fr_sv by = fr_event_text(o->e, FR_KEY_REASON);
+        bool untold = fr_sv_eq(by, FR_SV("paddle")) || fr_sv_eq(by, FR_SV("vllm")); /* their launchers do not say the code */
         if (complaint || untold || (code != 0 && code != 1 && code != -15)) {
             return false;
         }

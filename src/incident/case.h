@@ -141,7 +141,7 @@ int32_t fr_case_pid_rank(const struct fr_case *c, int32_t node, int64_t pid);
 /* children.c */
 uint32_t fr_case_children(struct fr_case *c);                    /* how many processes the launcher speaks of, in this attempt */
 int32_t fr_case_last_child(struct fr_case *c, int64_t *ret_pid); /* the rank of the only one that nobody names, -1; its pid */
-/* exits.c: mpirun and horovodrun say which process was the first to end, which is no complaint of its own */
+/* exits.c: mpirun, horovodrun and vLLM say which process was the first to end, which is no complaint of its own */
 bool fr_case_told_first(const struct fr_obs *exit);
 bool fr_case_has_complaints(const struct fr_case *c);           /* exits.c: somebody lost a peer or waited in vain, whoever it was */
 /* exits.c: whose end an EXIT fact reports, -1 unknown */

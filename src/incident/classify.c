@@ -146,7 +146,7 @@ static void by_signal(const struct fr_case *c, struct fr_obs *o)
 }
 
 /* Only the world's own group is seen: a group rank is then a global one. */
-static bool one_group(const struct fr_case *c)
+static bool no_other_group(const struct fr_case *c)
 {
     for (uint32_t i = 0; i < c->obs.n; i++) {
         fr_sv desc = fr_event_text(c->obs.v[i].e, FR_KEY_PG_DESC), pg = fr_event_text(c->obs.v[i].e, FR_KEY_PG);
@@ -154,7 +154,7 @@ static bool one_group(const struct fr_case *c)
             return false;
         }
     }
-    return c->world > 0;
+    return true;
 }
 
 static int32_t captured_subject(const struct fr_case *c, const struct fr_obs *o)
@@ -165,7 +165,7 @@ static int32_t captured_subject(const struct fr_case *c, const struct fr_obs *o)
         return (int32_t)rank;
     }
     int32_t r = fr_case_pid_rank(c, o->node, fr_event_num(e, FR_KEY_PID, -1));
-    if (r < 0 && one_group(c)) {
+    if (r < 0 && c->world > 0 && no_other_group(c)) {
         r = (int32_t)fr_event_num(e, FR_KEY_PG_RANK, -1);
         r = r < c->world ? r : -1;
     }
@@ -181,6 +181,15 @@ static int32_t captured_subject(const struct fr_case *c, const struct fr_obs *o)
     return r;
 }
 
+/* Before groups had names in it, c10d's watchdog said of its own process which rank it is in its group, and why it ended. Where no
+ * other group is spoken of, that is the world. */
+static int32_t watchdog_rank(const struct fr_case *c, const struct fr_obs *o)
+{
+    int32_t r = o->e->who.pg_rank;
+    bool own = fr_sv_starts(o->e->text, FR_SV("NCCL watchdog thread terminated with exception: CUDA error"));
+    return own && r >= 0 && (c->world <= 0 || r < c->world) && no_other_group(c) ? r : -1;
+}
+
 static void set_subject(const struct fr_case *c, struct fr_obs *o)
 {
     uint8_t about = o->signal >= 0 ? c->lib->signals[o->signal].about : FR_ABOUT_REPORTER;
@@ -191,6 +200,9 @@ static void set_subject(const struct fr_case *c, struct fr_obs *o)
     default:
         /* Whoever cannot reach a peer is only one end of the path. */
         o->subject = o->failure >= 0 && strcmp(c->lib->failures[o->failure].category, "network") == 0 ? -1 : o->rank;
+    }
+    if (about == FR_ABOUT_REPORTER && o->rank < 0 && o->subject < 0) {
+        o->subject = watchdog_rank(c, o);
     }
     if (o->e->is_kernel && o->subject < 0) {
         o->subject = captured_subject(c, o);

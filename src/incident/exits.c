@@ -313,7 +313,7 @@ static bool has_timeouts(const struct fr_case *c)
 bool fr_case_told_first(const struct fr_obs *exit)
 {
     fr_sv reason = fr_event_text(exit->e, FR_KEY_REASON);
-    return fr_sv_eq(reason, FR_SV("mpirun-first")) || fr_sv_eq(reason, FR_SV("horovodrun"));
+    return fr_sv_eq(reason, FR_SV("mpirun-first")) || fr_sv_eq(reason, FR_SV("horovodrun")) || fr_sv_eq(reason, FR_SV("vllm"));
 }
 
 /* One process ended with code 1 while the launcher had to stop the others, and nobody complains of a peer: where it began is known,
@@ -340,7 +340,7 @@ static void lone_exit(struct fr_case *c)
         }
     }
     bool task = lone != NULL && fr_sv_eq(fr_event_text(lone->exit->e, FR_KEY_REASON), FR_SV("srun"));
-    static const char *const telling[] = {"mpirun-first", "horovodrun", "composer", "paddle", "tgi", "sglang", NULL}; /* of several, this one */
+    static const char *const telling[] = {"mpirun-first", "horovodrun", "composer", "paddle", "tgi", "sglang", "vllm", NULL}; /* of several, this one */
     bool told = c->ranks.n > 1 || c->world == 1;
     for (const char *const *t = telling; lone != NULL && *t != NULL; t++) {
         told |= fr_sv_eq(fr_event_text(lone->exit->e, FR_KEY_REASON), fr_sv_z(*t));
@@ -354,7 +354,7 @@ static void lone_exit(struct fr_case *c)
     if (k != NULL && k->obs.n == 0) {
         fr_cand_obs(c, k, (uint32_t)(lone->exit - c->obs.v));
         fr_cand_rank(c, k, lone->rank);
-        k->score = 10; /* any cause that somebody printed says more */
+        k->score = fr_case_told_first(lone->exit) ? 18 : 10; /* any cause that somebody printed says more */
         k->silent = true;
         k->fatal = true;
         fr_cand_for(c, k, "rank %d ended by itself, and nobody else did", lone->rank);

@@ -171,8 +171,8 @@ static void accuse_silent(struct fr_case *c, const struct tally *t)
         return;
     }
     bool stalled = is_late(t);
-    bool finished = t->suspects == 1 && t->suspect[0]->done; /* it had fewer batches than those that wait */
-    f = f >= 0 ? f : fr_case_class(c, !stalled ? "silent-exit" : finished ? "uneven-inputs-hang" : "rank-stalled");
+    bool finished = t->suspects == 1 && t->suspect[0]->done; /* it had fewer batches than the others, or left the loop early */
+    f = f >= 0 ? f : fr_case_class(c, finished ? "uneven-inputs-hang" : stalled ? "rank-stalled" : "silent-exit");
     struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SILENCE);
     if (k == NULL) {
         return;

@@ -348,6 +348,44 @@ T_TEST(a_file_of_several_processes_of_which_one_says_its_rank)
     LOGS_CASES(rows);
 }
 
+#define ECC "CUDA error: uncorrectable ECC error encountered"
+#define OLD_WATCHDOG(r, text) "[E ProcessGroupNCCL.cpp:916] [Rank " r "] NCCL watchdog thread terminated with exception: " text "\n"
+
+T_TEST(the_number_that_a_watchdog_gives_itself)
+{
+    static const struct logs_case rows[] = {
+        {.name = "of a fault of its own GPU, and no group is named", .files = {{"console.log", TRACE("", "net.py", "57", "forward", "RuntimeError: " ECC) OLD_WATCHDOG("1", ECC)}},
+         .want = {"cuda-uncorrectable-ecc rank 1"}},
+        {.name = "a group of another size is spoken of",
+         .files = {{"console.log", TRACE("", "net.py", "57", "forward", "RuntimeError: " ECC) OLD_WATCHDOG("1", ECC)
+                    COUNTED("0", "10:14:30", "5", "TENSOR_MODEL_PARALLEL_GROUP", "0", "7", "7", "6")}},
+         .want = {"!* rank 1", "*"}},
+        {.name = "the world is smaller", .files = {{"console.log", I_AM("0", "2", "900", "gn11") TRACE("", "net.py", "57", "forward", "RuntimeError: " ECC) OLD_WATCHDOG("5", ECC)}},
+         .want = {"!* rank 5", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(launchers_that_name_who_died)
+{
+    static const struct logs_case rows[] = {
+        {.name = "a worker of vLLM, while the others stall",
+         .files = {{"serve.log", "DEBUG 09-12 21:05:33 [shm_broadcast.py:456] No available shared memory broadcast block found in 60 second.\n"
+                    "ERROR 09-12 21:05:39 [multiproc_executor.py:140] Worker proc VllmWorker-1 died unexpectedly, shutting down executor.\n"
+                    "DEBUG 09-12 21:06:33 [shm_broadcast.py:456] No available shared memory broadcast block found in 60 second.\n"}},
+         .want = {"silent-exit rank 1"}},
+        {.name = "two of Paddle's trainers: both, and none of them alone",
+         .files = {{"console.log", "ERROR 2026-03-09 10:00:56,061 launch.py:269] ABORT!!! Out of all 4 trainers, the trainer process with rank=[0, 2] was aborted. Please check its log.\n"}},
+         .want = {"!* rank 0", "!* rank 2", "*"}},
+        {.name = "one of them",
+         .files = {{"console.log", "ERROR 2026-03-09 10:00:56,061 launch.py:269] ABORT!!! Out of all 4 trainers, the trainer process with rank=[2] was aborted. Please check its log.\n"}},
+         .want = {"* rank 2"}},
+        {.name = "a shell on another host, by its address",
+         .files = {{"pdsh.log", "10.31.220.18: bash: line 0: cd: /data/fit: No such file or directory\n"}}, .want = {"file-not-found*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

@@ -221,6 +221,22 @@ T_TEST(the_one_that_was_still_running_when_the_others_had_given_up)
     LOGS_CASES(rows);
 }
 
+T_TEST(one_that_stopped_early_while_the_others_lost_it)
+{
+    static const struct logs_case rows[] = {
+        {.name = "it said so",
+         .files = {{"rank0.log", I_AM("0", "3", "900", "gn11") STEPS CLOSED_BY_PEER("", "[10.2.0.5]:14727")},
+                   {"rank1.log", I_AM("1", "3", "901", "gn11") STEPS "2026-03-09 10:04:01,000 INFO [fit] early stopping: no improvement for 3 epochs, best 0.6484\n"},
+                   {"rank2.log", I_AM("2", "3", "902", "gn11") STEPS CLOSED_BY_PEER("", "[10.2.0.5]:14728")}},
+         .want = {"uneven-inputs-hang rank 1"}},
+        {.name = "it said nothing",
+         .files = {{"rank0.log", I_AM("0", "3", "900", "gn11") STEPS CLOSED_BY_PEER("", "[10.2.0.5]:14727")}, {"rank1.log", I_AM("1", "3", "901", "gn11") STEPS},
+                   {"rank2.log", I_AM("2", "3", "902", "gn11") STEPS CLOSED_BY_PEER("", "[10.2.0.5]:14728")}},
+         .want = {"silent-exit rank 1"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();
