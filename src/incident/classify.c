@@ -442,16 +442,18 @@ static void caught(struct fr_case *c)
 static void waits(struct fr_case *c)
 {
     int32_t barrier = fr_case_class(c, "store-based-barrier-timeout");
+    uint64_t times = 0; /* by one process again and again, or by several */
     for (uint32_t i = 0; i < c->obs.n; i++) {
         if (c->obs.v[i].failure != barrier && c->obs.v[i].meaning != FR_MEANS_NOTHING) {
             return;
         }
+        times += c->obs.v[i].failure == barrier ? c->obs.v[i].e->count : 0;
     }
     for (uint32_t i = 0; i < c->obs.n; i++) {
         struct fr_obs *o = &c->obs.v[i];
         const struct fr_source_evidence *s = c->set->sources.v[o->src];
         bool last = fr_sv_has(s->last_text, FR_SV("Waiting in store based barrier")) && s->metric_tail[0] == 0;
-        if (o->failure == barrier && barrier >= 0 && o->meaning == FR_MEANS_NOTHING && last && o->e->count > 1) {
+        if (o->failure == barrier && barrier >= 0 && o->meaning == FR_MEANS_NOTHING && last && times > 1) {
             o->meaning = FR_MEANS_SYMPTOM;
             o->waits = true;
         }

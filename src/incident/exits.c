@@ -345,7 +345,8 @@ static void lone_exit(struct fr_case *c)
     for (const char *const *t = telling; lone != NULL && *t != NULL; t++) {
         told |= fr_sv_eq(fr_event_text(lone->exit->e, FR_KEY_REASON), fr_sv_z(*t));
     }
-    int32_t f = fr_case_class(c, task ? "slurm-task-exit" : "silent-exit");
+    bool vllm = lone != NULL && fr_sv_eq(fr_event_text(lone->exit->e, FR_KEY_REASON), FR_SV("vllm"));
+    int32_t f = fr_case_class(c, task ? "slurm-task-exit" : vllm ? "vllm-engine-core-died" : "silent-exit");
     bool first = lone != NULL && fr_case_told_first(lone->exit) && !has_timeouts(c); /* those who lost a peer lost this one */
     if (lone == NULL || f < 0 || !told || (fr_case_has_complaints(c) && !first)) {
         return;

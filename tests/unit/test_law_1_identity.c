@@ -373,7 +373,7 @@ T_TEST(launchers_that_name_who_died)
          .files = {{"serve.log", "DEBUG 09-12 21:05:33 [shm_broadcast.py:456] No available shared memory broadcast block found in 60 second.\n"
                     "ERROR 09-12 21:05:39 [multiproc_executor.py:140] Worker proc VllmWorker-1 died unexpectedly, shutting down executor.\n"
                     "DEBUG 09-12 21:06:33 [shm_broadcast.py:456] No available shared memory broadcast block found in 60 second.\n"}},
-         .want = {"silent-exit rank 1"}},
+         .want = {"vllm-engine-core-died rank 1"}},
         {.name = "two of Paddle's trainers: both, and none of them alone",
          .files = {{"console.log", "ERROR 2026-03-09 10:00:56,061 launch.py:269] ABORT!!! Out of all 4 trainers, the trainer process with rank=[0, 2] was aborted. Please check its log.\n"}},
          .want = {"!* rank 0", "!* rank 2", "*"}},

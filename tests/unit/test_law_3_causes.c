@@ -224,6 +224,10 @@ T_TEST(who_said_why_and_who_waited)
          .want = {"c10d-address-in-use *"}},
         {.name = "waiting for the others at the start, as the last word",
          .files = {{"a.log", JOINING JOINING JOINING}}, .want = {"store-based-barrier-timeout *"}},
+        {.name = "two that wait once each",
+         .files = {{"a.log", JOINING "INFO:torch.distributed.distributed_c10d:Waiting in store based barrier to initialize process group for rank: 3, key: store_based_barrier_key:1 "
+                    "(world_size=8, worker_count=3, timeout=0:30:00)\n"}},
+         .want = {"store-based-barrier-timeout *"}},
         {.name = "waiting for the others at the start, and then they came",
          .files = {{"a.log", JOINING JOINING "INFO:torch.distributed.distributed_c10d:Rank 0: Completed store-based barrier for key:store_based_barrier_key:1 with 8 nodes.\n"}},
          .want = {"healthy"}},
