@@ -23,16 +23,21 @@ static size_t before_total(fr_sv name, size_t slash, size_t end)
     return at > slash && name.p[at - 1] >= '0' && name.p[at - 1] <= '9' ? at : end;
 }
 
-/* "logs/worker_07.log.gz" -> "logs/worker_#.log.gz" and 7: the last number of the file's own name. */
+/* "logs/worker_07.log.gz" -> "logs/worker_#.log.gz" and 7, "logs/p3/stderr.log" -> "logs/p#/stderr.log" and 3: the last number of the file's
+ * own name, or of the folder that it lies in. */
 bool fr_case_family(fr_sv name, struct fr_buf *key, int32_t *ret_number)
 {
-    size_t slash = 0, end = name.n;
+    size_t slash = 0, folder = 0, end = name.n;
     for (size_t i = 0; i < name.n; i++) {
-        slash = name.p[i] == '/' || name.p[i] == '!' ? i + 1 : slash;
+        if (name.p[i] == '/' || name.p[i] == '!') {
+            folder = slash;
+            slash = i + 1;
+        }
     }
-    while (end > slash && !(name.p[end - 1] >= '0' && name.p[end - 1] <= '9')) {
+    while (end > folder && !(name.p[end - 1] >= '0' && name.p[end - 1] <= '9')) {
         end--;
     }
+    slash = end > slash ? slash : folder;
     end = before_total(name, slash, end);
     size_t begin = end;
     while (begin > slash && name.p[begin - 1] >= '0' && name.p[begin - 1] <= '9') {
@@ -54,7 +59,7 @@ bool fr_case_family(fr_sv name, struct fr_buf *key, int32_t *ret_number)
 /* A name that people give to one process each. */
 static bool names_processes(fr_sv key)
 {
-    static const char *const words[] = {"worker", "rank", "proc", "trainer", "/r", "/r_", "/r-", NULL};
+    static const char *const words[] = {"worker", "rank", "proc", "trainer", "/r", ".r", "_r", "-r", NULL};
     size_t hash = fr_sv_chr(key, '#');
     fr_sv head = fr_sv_head(key, hash);
     for (const char *const *w = words; *w != NULL; w++) {
@@ -154,7 +159,8 @@ static bool numbers_are_ranks(const struct fr_case *c, const struct family *g, f
 {
     bool whole = (uint32_t)g->top + 1 == g->members;
     bool series = whole && g->members >= 4 && names_processes(key);
-    bool one_each = whole && g->members >= 3 && (g->waiting >= 2 || together(g)) && fr_case_one_each(key);
+    bool folders = memchr(key.p + fr_sv_chr(key, '#'), '/', key.n - fr_sv_chr(key, '#')) != NULL; /* runs at the same time lie in such, too */
+    bool one_each = whole && g->members >= 3 && (g->waiting >= 2 || (together(g) && !folders)) && fr_case_one_each(key);
     bool fits = c->world > 2 && g->top + 1 == c->world && g->members + 1 >= (uint32_t)c->world; /* at most one is missing */
     return g->against == 0 && (g->proven >= 2 || series || one_each || fits);
 }
@@ -188,7 +194,7 @@ static void learn_families(struct fr_case *c, const struct tells *t)
 }
 
 /* "node1_gpu0.log" among node0_gpu0, node0_gpu1, node1_gpu0, node1_gpu1: hosts that are numbered from 0, each with the same local
- * ranks. torchrun counts ranks host by host. */
+ * ranks. torchrun counts ranks host by host. One host is such a grid, too. */
 static bool place_of(const struct fr_source_evidence *s, int32_t *ret_host, int32_t *ret_local)
 {
     fr_sv token = s->hint.node;
@@ -217,7 +223,7 @@ static void learn_grid(struct fr_case *c, const struct tells *t)
         }
     }
     uint64_t cells = (uint64_t)hosts * (uint64_t)locals;
-    uint8_t *seen = hosts > 1 && cells <= c->set->sources.n ? FR_NEW_N(&c->arena, uint8_t, cells + 1) : NULL;
+    uint8_t *seen = cells >= 3 && cells <= c->set->sources.n ? FR_NEW_N(&c->arena, uint8_t, cells + 1) : NULL;
     for (uint32_t i = 0; seen != NULL && i < c->set->sources.n; i++) {
         if (place_of(c->set->sources.v[i], &host, &local)) {
             int32_t rank = host * locals + local;
