@@ -118,6 +118,12 @@ static bool take_logger(fr_sv *s)
            fr_lex_char(&at, ':') && (*s = at, true);
 }
 
+/* Behind a rank's tag, "ERROR it broke" is how a logger goes on. */
+static bool is_tagged(const struct fr_record *rec)
+{
+    return rec->who.rank >= 0 || rec->who.local_rank >= 0 || rec->who.task >= 0;
+}
+
 static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 {
     fr_sv at = rec->text;
@@ -146,6 +152,8 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
         } else {
             fr_rec_move(rec, fr_sv_skip(at, 1));
         }
+    } else if (fr_is_upper(rec->text.p[1]) && next == ' ' && is_tagged(rec)) {
+        fr_rec_move(rec, at);
     } else {
         return false;
     }
@@ -177,6 +185,9 @@ static const struct fr_format_sample samples[] = {
     {"[info] the peer with rank=3 left", "rank=- level=info"},
     {"[ERROR] it broke", "level=error text=\"it broke\""},
     {"[stderr] it broke", "level=- text=\"it broke\""},
+    {"[RANK 3] ERROR it broke", "rank=3 level=error text=\"it broke\""},
+    {"[RANK 3] Error it broke", "rank=3 level=- text=\"Error it broke\""},
+    {"ERROR it broke", "level=- text=\"ERROR it broke\""},
     {"Error: this is a message", "level=- text=\"Error: this is a message\""},
     {"ERRORS: 3", "level=-"},
     {"INFORMATIVE text", "level=-"},

@@ -132,7 +132,7 @@ static bool take_name(struct header *h, fr_sv *s)
         fr_sv peek = fr_sv_trim(behind);
         (void)fr_lex_char(&peek, '[');
         bool level_follows = fr_level_take(&peek) != FR_LEVEL_NONE;
-        if (!is_logger(name) || (!level_follows && !(h->has_level && !h->has_name &&
+        if (!is_logger(name) || fr_own_tag_like(name) || (!level_follows && !(h->has_level && !h->has_name &&
                                                      fr_sv_chr(name, '.') != FR_NPOS))) {
             return false;
         }

@@ -68,6 +68,7 @@ T_TEST(tags_that_people_make_up)
         {"[cuda:%] ", "[cuda:2] KeyError: 'x'", "local 2"},
         {"2026-03-09 10:00:00,410 INFO [x%] ", "2026-03-09 10:00:09,410 INFO [x2] bad", ""}, /* "x" may be anything */
         {"2026-03-09 10:00:00,410 [R%] ", "2026-03-09 10:00:09,410 [R2] bad", "rank 2"},
+        {"2026-03-09 10:00:00,410 worker%: INFO ", "2026-03-09 10:00:09,410 worker2: INFO bad", "task 2"},
         {"2026-03-09 10:00:00 | INFO | trainer-% | ", "2026-03-09 10:00:09 | INFO | trainer-3 | bad", "task 3"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

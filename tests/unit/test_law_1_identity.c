@@ -318,6 +318,11 @@ T_TEST(a_tag_that_the_script_made_up)
         {.name = "a word for a process, behind the time",
          .files = {{"console.log", OWN_RUN("2026-03-09 10:00:00,410 worker 0 - ", "2026-03-09 10:00:00,410 worker 1 - ", "2026-03-09 10:00:00,410 worker 2 - ")}},
          .want = {"python-exception rank 1"}},
+        {.name = "only on its logger's lines: the traceback below is bare",
+         .files = {{"console.log", OWN_STEPS("r0: INFO ", "r1: INFO ", "r2: INFO ", "1", "2") OWN_STEPS("r2: INFO ", "r0: INFO ", "r1: INFO ", "3", "4")
+                    OWN_STEPS("r1: INFO ", "r2: INFO ", "r0: INFO ", "5", "6") OWN("r1: ", "ERROR uncaught exception") KEY_ERROR("") OWN("r0: ", "ERROR uncaught exception")
+                    CLOSED_BY_PEER("", "[10.2.0.5]:14727") OWN("r2: ", "ERROR uncaught exception") CLOSED_BY_PEER("", "[10.2.0.5]:14728")}},
+         .want = {"python-exception rank 1"}},
         {.name = "the file is one rank's: what it counts are no ranks", .files = {{"rank3.log", OWN_RUN("[R0] ", "[R1] ", "[R2] ")}}, .want = {"!* rank 1"}},
     };
     LOGS_CASES(rows);
