@@ -222,12 +222,23 @@ static void take_parallel(struct fr_record *rec, fr_sv names)
     }
 }
 
+/* "12:47:20 text", "12:47:20,123 INFO": a clock without a date, of two digits each. */
+static bool take_clock(fr_sv *s, struct fr_when *when)
+{
+    fr_sv at = *s;
+    if (fr_lex_peek(at, 2) != ':' || fr_lex_peek(at, 5) != ':' || !fr_stamp_clock(&at, when) || fr_lex_peek(at, 0) != ' ') {
+        return false;
+    }
+    *s = at;
+    return true;
+}
+
 static bool take_stamp(const struct fr_peel_ctx *ctx, struct fr_record *rec, fr_sv *s,
                        struct fr_when *when)
 {
     fr_sv at = *s;
     if (!fr_lex_char(&at, '[')) {
-        return fr_stamp_iso(s, when) || fr_stamp_month_day(s, ctx->year, when);
+        return fr_stamp_iso(s, when) || fr_stamp_month_day(s, ctx->year, when) || take_clock(s, when);
     }
     fr_sv rest = FR_SV_NONE, level_first = at;
     if (fr_level_take(&level_first) != FR_LEVEL_NONE && fr_lex_char(&level_first, '|')) {
@@ -302,6 +313,9 @@ static const struct fr_format_sample samples[] = {
     {"[2025-05-20 06:06:06 DP0 TP3 EP3] x", "rank=3 text=x"},
     {"[2025-05-20 06:06:06 PP1 TP0] x", "rank=- text=x"},
     {"[1][200/735] text", "time=-"},
+    {"12:47:20 stage1: saved", "text=\"stage1: saved\""},
+    {"1:47:20 text", "time=- text=\"1:47:20 text\""},
+    {"00:31<16:44 text", "time=-"},
     {"1234-56-78 text", "time=-"},
     {NULL, NULL}};
 

@@ -189,7 +189,7 @@ static bool by_end(struct fr_case *c, struct fr_cand *k, int code)
         fr_cand_for(c, k, "rank %d is the only one that was killed", rank);
         return true;
     }
-    rank = told && k->n_unknown <= 1 && !has_victims(c) ? only_exit(c, 1) : -1;
+    rank = told && k->n_unknown <= 1 && !has_victims(c) && !fr_case_has_complaints(c) ? only_exit(c, 1) : -1;
     if (rank >= 0) {
         fr_cand_rank(c, k, rank);
         fr_cand_for(c, k, "rank %d is the only one that ended by itself, and this is the only error", rank);
@@ -235,6 +235,68 @@ static bool by_rows(struct fr_case *c, struct fr_cand *k)
     return k->ranks.n != 0;
 }
 
+/* The unsigned traceback of one process in a console that all ranks write to: who prints a line behind it still lives. Where all but one
+ * do, and that one had been printing until then, it is that one's. What a dying process had in its buffer comes behind its traceback, too:
+ * then it is among those that seem to live, which leaves nobody, or one that had been silent for long. */
+static int32_t only_silent_after(const struct fr_case *c, const struct fr_obs *o)
+{
+    enum { RECENTLY = 10 }; /* seconds */
+    const struct fr_rank *silent = NULL;
+    int64_t first_end = FR_TIME_NONE;
+    bool whole = c->ranks.n >= 3 && c->ranks.v[c->ranks.n - 1].rank + 1 == (int32_t)c->ranks.n;
+    for (uint32_t i = 0; whole && i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        bool before = r->life != NULL && r->life_src == o->src && r->life->first_line < o->e->trace->first_line && r->seen != FR_TIME_NONE;
+        if (!before) {
+            return -1;
+        }
+        if (r->life->last_line > o->e->line) {
+            first_end = first_end == FR_TIME_NONE || r->seen < first_end ? r->seen : first_end;
+        } else if (silent != NULL) {
+            return -1;
+        } else {
+            silent = r;
+        }
+    }
+    if (silent == NULL || first_end == FR_TIME_NONE || silent->seen > first_end || first_end - silent->seen > RECENTLY * FR_NS_PER_S) {
+        return -1;
+    }
+    return silent->rank;
+}
+
+/* The same for a candidate, by its last sighting: where the launcher starts them again, there is one in each attempt. */
+static bool by_lines_behind(struct fr_case *c, struct fr_cand *k)
+{
+    const struct fr_obs *o = NULL;
+    for (uint32_t i = 0; i < k->obs.n; i++) {
+        const struct fr_obs *it = &c->obs.v[k->obs.v[i]];
+        if (it->rank >= 0 || it->e->count != 1) {
+            return false;
+        }
+        o = it->e->trace != NULL && it->e->line == it->e->trace->last_line ? it : o;
+    }
+    int32_t rank = o != NULL && o->fatal ? only_silent_after(c, o) : -1;
+    if (rank < 0) {
+        return false;
+    }
+    fr_cand_rank(c, k, rank);
+    fr_cand_for(c, k, "all other ranks print lines behind the traceback, and rank %d printed until then", rank);
+    return true;
+}
+
+/* A process that is to hold the store of the group listens on its port: that is rank 0, where the traceback goes through the set-up of the
+ * group and not through a launcher. */
+static bool holds_the_store(const struct fr_case *c, const struct fr_cand *k)
+{
+    for (uint32_t i = 0; i < k->obs.n; i++) {
+        const struct fr_trace *t = c->obs.v[k->obs.v[i]].e->trace;
+        if (t != NULL && fr_sv_has(t->frames, FR_SV("init_process_group")) && !fr_sv_has(t->frames, FR_SV("launch_agent"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void adopt(struct fr_case *c, struct fr_cand *k)
 {
     const char *id = fr_cand_class(c, k)->id;
@@ -256,7 +318,13 @@ static void adopt(struct fr_case *c, struct fr_cand *k)
         return; /* whoever aborted: it may be the fault of another one */
     }
     code = aborts ? -SIGABRT : code;
-    if (by_rows(c, k) || by_end(c, k, code) || (k->ground != FR_GROUND_SIGNAL && k->ground != FR_GROUND_TRACE)) {
+    if (strcmp(id, "c10d-address-in-use") == 0 && holds_the_store(c, k)) {
+        fr_cand_rank(c, k, 0);
+        k->n_unknown = 0;
+        fr_cand_for(c, k, "who sets up the group and listens for it is rank 0");
+        return;
+    }
+    if (by_rows(c, k) || by_end(c, k, code) || by_lines_behind(c, k) || (k->ground != FR_GROUND_SIGNAL && k->ground != FR_GROUND_TRACE)) {
         return;
     }
     bool shared = strcmp(id, "loss-scale-collapse") == 0; /* a scale is every rank's, and so is its end */

@@ -57,6 +57,7 @@ struct fr_rank {
     fr_sv op, pg;            /* pg: the group those belong to, empty unknown */
     const struct fr_activity *life;       /* its last speaker record, NULL none */
     uint32_t life_src;
+    int64_t seen;            /* the last time that any of its lines shows, FR_TIME_NONE none */
 };
 
 struct fr_node {

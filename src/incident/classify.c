@@ -223,6 +223,18 @@ static bool fell_silent(const struct fr_case *c, const struct fr_obs *o)
     return last != 0 && last <= o->e->last_line + flushed;
 }
 
+/* The line itself says that something else was done then. */
+static bool says_handled(fr_sv text)
+{
+    static const char *const words[] = {"falling back to ", "fell back to ", "using the fallback", NULL};
+    for (const char *const *w = words; *w != NULL; w++) {
+        if (fr_sv_has(text, fr_sv_z(*w))) {
+            return true;
+        }
+    }
+    return fr_sv_ends(fr_sv_trim(text), FR_SV(" instead")) || fr_sv_ends(fr_sv_trim(text), FR_SV(" instead."));
+}
+
 static bool has_tag(const struct fr_failure *f, const char *tag)
 {
     return f != NULL && f->tags != NULL && fr_case_lists(f->tags, tag);
@@ -269,7 +281,8 @@ static bool went_on(const struct fr_case *c, const struct fr_obs *o)
     bool warned = o->e->level != FR_LEVEL_NONE && o->e->level <= FR_LEVEL_WARN && s->lines > o->e->last_line + CALM && !fell_soon(c, o);
     bool finished = o->e->level != FR_LEVEL_NONE && o->e->level <= FR_LEVEL_WARN && c->src_done[o->src] > o->e->last_line;
     bool after_end = c->src_done[o->src] != 0 && c->src_done[o->src] < o->e->line && o->e->level == FR_LEVEL_WARN;
-    return !decided && !restarted && (trained || warned || finished || after_end);
+    bool handled = o->e->trace == NULL && says_handled(o->e->text) && s->lines > o->e->last_line + 5 && !fell_soon(c, o);
+    return !decided && !restarted && (trained || warned || finished || after_end || handled);
 }
 
 /* Classes that say no more than how a process ended. */

@@ -152,7 +152,9 @@ static uint8_t *look_at_ranks(struct fr_case *c, const struct fr_finding *bad)
 static void only_here(struct fr_case *c, struct fr_cand *k)
 {
     int32_t rank = fr_case_rank_of(c, &k->finding->who, k->finding_src);
-    if (rank < 0 || k->finding->metric != FR_METRIC_LOSS || k->finding->step < 0 || k->ranks.n != 0 || c->world < 2) {
+    bool whole = c->ranks.n != 0 && c->ranks.v[c->ranks.n - 1].rank + 1 == (int32_t)c->ranks.n;
+    int32_t world = c->world > 0 ? c->world : whole ? (int32_t)c->ranks.n : -1;
+    if (rank < 0 || k->finding->metric != FR_METRIC_LOSS || k->finding->step < 0 || k->ranks.n != 0 || world < 2) {
         return;
     }
     const uint8_t *state = look_at_ranks(c, k->finding);
@@ -160,37 +162,56 @@ static void only_here(struct fr_case *c, struct fr_cand *k)
     for (uint32_t i = 0; state != NULL && i < c->ranks.n; i++) {
         sound += c->ranks.v[i].rank != rank && state[i] == PRINTED;
     }
-    if (sound + 1 == c->world) {
+    if (sound + 1 == world) {
         fr_cand_rank(c, k, rank);
         fr_cand_for(c, k, "in step %lld it is rank %d's alone, all others print a sound one", (long long)k->finding->step, rank);
     }
+}
+
+enum { WENT_BAD = 1, SOUND_THEN = 2 };
+
+/* For each rank: did it go bad in that step or later, and does something of it say that it was sound in that step? NULL: something is
+ * nobody's, or was bad by then. */
+static uint8_t *compare_ranks(struct fr_case *c, const struct fr_finding *first, int32_t rank)
+{
+    uint8_t *state = FR_NEW_N(&c->arena, uint8_t, c->ranks.n + 1);
+    for (uint32_t i = 0; state != NULL && i < c->set->sources.n; i++) {
+        const struct fr_source_evidence *s = c->set->sources.v[i];
+        for (uint32_t n = 0; n < s->findings.n; n++) {
+            const struct fr_finding *f = &s->findings.v[n];
+            const struct fr_rank *r = fr_case_rank(c, fr_case_rank_of(c, &f->who, i));
+            if (f->metric != first->metric || f->kind != first->kind || (r != NULL && r->rank == rank)) {
+                continue;
+            }
+            if (r == NULL || f->step <= first->step) {
+                return NULL;
+            }
+            state[r - c->ranks.v] |= f->last_good_step >= first->step ? WENT_BAD | SOUND_THEN : WENT_BAD;
+        }
+    }
+    return state;
 }
 
 /* A loss or norm that each rank prints of its own becomes NaN everywhere once the gradients were reduced. Where exactly one rank has it
  * some steps before all the others, it began there. */
 static void first_to_go_bad(struct fr_case *c, struct fr_cand *k)
 {
-    uint32_t others = 0;
+    int32_t others = 0;
     prefer_loss(c, k);
     if (!find_first(c, k)) {
         return;
     }
     const struct fr_finding *first = k->finding;
-    for (uint32_t i = 0; i < c->set->sources.n; i++) {
-        const struct fr_source_evidence *s = c->set->sources.v[i];
-        for (uint32_t n = 0; n < s->findings.n; n++) {
-            const struct fr_finding *f = &s->findings.v[n];
-            if (f == first || f->metric != first->metric || f->kind != first->kind) {
-                continue;
-            }
-            if (fr_case_rank_of(c, &f->who, i) < 0 || f->last_good_step < first->step) {
-                return; /* nobody's, bad in the same step, or nothing printed in it */
-            }
-            others++;
-        }
-    }
     int32_t rank = fr_case_rank_of(c, &first->who, k->finding_src);
-    if (rank >= 0 && others != 0 && (int32_t)others + 1 >= c->world) {
+    const uint8_t *state = rank < 0 ? NULL : compare_ranks(c, first, rank);
+    for (uint32_t i = 0; state != NULL && i < c->ranks.n; i++) {
+        if (state[i] == WENT_BAD) {
+            return; /* nothing was printed of it in that step */
+        }
+        others += state[i] != 0;
+    }
+    if (state != NULL && others != 0 && others + 1 >= c->world) {
+        k->ranks.n = 0;
         fr_cand_rank(c, k, rank);
         fr_cand_for(c, k, "rank %d had it in step %lld, all others later", rank, (long long)first->step);
     }
@@ -210,7 +231,8 @@ void fr_case_numbers(struct fr_case *c)
     }
     for (uint32_t i = 0; i < c->cands.n; i++) {
         struct fr_cand *k = &c->cands.v[i];
-        if (k->ground == FR_GROUND_SERIES && k->finding != NULL && (k->finding->kind == FR_FINDING_NAN || k->finding->kind == FR_FINDING_INF)) {
+        bool told = k->ground == FR_GROUND_SERIES || k->ground == FR_GROUND_SIGNAL; /* by numbers, or also in words */
+        if (told && k->finding != NULL && (k->finding->kind == FR_FINDING_NAN || k->finding->kind == FR_FINDING_INF)) {
             first_to_go_bad(c, k);
         }
         if (k->ground == FR_GROUND_SERIES && k->finding != NULL) {

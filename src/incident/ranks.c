@@ -87,7 +87,7 @@ static void list_ranks(struct fr_case *c)
             break;
         }
         *r = (struct fr_rank){.rank = v.v[i], .node = -1, .src = -1, .pid = -1, .enqueued = -1, .completed = -1, .seq = -1, .numel = -1,
-                               .last_step = -1};
+                               .last_step = -1, .seen = FR_TIME_NONE};
     }
     fr_vec_free(v.v);
 }
@@ -112,6 +112,8 @@ static void set_life(struct fr_case *c)
                 r->life_src = i;
             }
             r->pid = r->pid < 0 ? a->who.pid : r->pid;
+            bool timed = a->last.basis != FR_TIME_BASIS_NONE && a->last.basis != FR_TIME_BASIS_BOOT;
+            r->seen = timed && (r->seen == FR_TIME_NONE || a->last.ns > r->seen) ? a->last.ns : r->seen;
         }
         for (uint32_t k = 0; k < s->metrics.n; k++) {
             const struct fr_metric_summary *m = &s->metrics.v[k];

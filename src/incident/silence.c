@@ -420,6 +420,39 @@ static void busy_elsewhere(struct fr_case *c, const struct tally *t, int32_t sil
     }
 }
 
+static int64_t last_sign(const struct fr_case *c, const struct fr_rank *r, bool steps);
+
+/* All others waited until their time was up; one lost a peer, and had still been printing when the last sign of all others was as old as that
+ * time: it was what they waited for, busy with something else. */
+static void accuse_busy(struct fr_case *c, const struct tally *t)
+{
+    const struct fr_rank *busy = NULL;
+    int64_t others = FR_TIME_NONE, limit = 0;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        int64_t at = last_sign(c, r, false);
+        if (at == FR_TIME_NONE || r->symptom == NULL || (r->timeout == NULL && busy != NULL)) {
+            return;
+        }
+        if (r->timeout == NULL) {
+            busy = r;
+        } else {
+            int64_t ran = fr_event_num(r->timeout->e, FR_KEY_RAN_MS, 0);
+            limit = ran > limit ? ran : limit;
+            others = others == FR_TIME_NONE || at > others ? at : others;
+        }
+    }
+    int64_t at = busy == NULL || others == FR_TIME_NONE || limit < 1000 ? FR_TIME_NONE : last_sign(c, busy, false);
+    struct fr_cand *k = at == FR_TIME_NONE || at - others < limit * (FR_NS_PER_S / 1000) ? NULL : by_silence(c, t, fr_case_class(c, "rank-stalled"), 26);
+    if (k == NULL) {
+        return;
+    }
+    k->silent = true;
+    fr_cand_rank(c, k, busy->rank);
+    fr_cand_for(c, k, "all others waited until their time was up; rank %d still printed %lld s after their last line", busy->rank,
+                (long long)((at - others) / FR_NS_PER_S));
+}
+
 static int64_t last_sign(const struct fr_case *c, const struct fr_rank *r, bool steps)
 {
     if (r->life == NULL) {
@@ -429,8 +462,7 @@ static int64_t last_sign(const struct fr_case *c, const struct fr_rank *r, bool 
         int64_t own = r->src >= 0 ? c->set->sources.v[r->src]->last_step : -1;
         return own > r->life->last_step ? own : r->life->last_step >= 0 ? r->life->last_step : FR_TIME_NONE;
     }
-    const struct fr_when *w = &r->life->last;
-    return w->basis == FR_TIME_BASIS_NONE || w->basis == FR_TIME_BASIS_BOOT ? FR_TIME_NONE : w->ns;
+    return r->seen;
 }
 
 /* Three reports: logs that print every tenth step differ by ten where they differ by one report. */
@@ -550,6 +582,7 @@ void fr_case_silence(struct fr_case *c)
     }
     if (t.confessed == 0 && whole) {
         accuse_spared(c, &t);
+        accuse_busy(c, &t);
         accuse_unheard(c, &t);
         accuse_node(c, &t);
         accuse_finished(c, &t);

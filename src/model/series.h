@@ -29,7 +29,7 @@ struct fr_point {
     double attempted;  /* overflow lines: the loss scale before; NAN unknown */
     double best;       /* the best evaluation loss so far where the line says it; NAN unknown */
     int64_t global_batch; /* -1 unknown; a changed batch explains a changed step time */
-    uint8_t flags;     /* FR_POINT_* */
+    uint16_t flags;    /* FR_POINT_* */
     uint8_t dialect;   /* which parser; series of different dialects are never mixed */
 };
 enum {
@@ -39,6 +39,7 @@ enum {
     FR_POINT_AT_MINIMUM = 1 << 3, /* the program says the scale cannot go lower */
     FR_POINT_SUMMARY = 1 << 4,  /* averages at the end of a run: no point of a series */
     FR_POINT_SKIPPED_SUM = 1 << 6, /* SKIPPED counts from the start of the run, not since the last line */
+    FR_POINT_SAID = 1 << 8,     /* the program says so in every step in which it is: the steps before were sound */
     FR_POINT_EPOCH = 1 << 7,    /* the one point of an epoch, which the line does not number */
     FR_POINT_HEADER = 1 << 5    /* only says which step the following lines belong to */
 };

@@ -224,6 +224,9 @@ void fr_lane_add(struct fr_series *s, struct fr_group *g, struct fr_lane *l, con
         if (grad != NULL && (l->metric == FR_METRIC_LOSS || l == grad)) {
             grad->level.broke |= grad->level.open;
         }
+        if ((at->point->flags & FR_POINT_SAID) != 0 && l->n == 1) {
+            l->good_step = at->step - 1;
+        }
         fr_bad_add(s, l, at, v, isnan(v) ? 0 : 1);
         return;
     }

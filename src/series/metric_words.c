@@ -2,6 +2,10 @@
 /* Programs whose lines are plain "name: value" lists behind one telling word: MaxText,
  * detectron2, DeepSpeed's pipeline engine (GPT-NeoX), Paddle, verl. They share this file since
  * only the word, the step and the unit of time differ. */
+#include <ctype.h>
+#include <math.h>
+
+#include "series/keys.h"
 #include "series/num.h"
 #include "series/pairs.h"
 #include "series/series.h"
@@ -156,4 +160,45 @@ const struct fr_dialect fr_dialect_verl = {
     .literals = verl_literals,
     .parse = parse_verl,
     .samples = verl_samples,
+};
+
+/* "loss_d is nan at step 22", "Loss is NaN at iteration 7": a warning of the program's own, often the first of it. */
+static bool parse_said(fr_sv text, struct fr_point *ret)
+{
+    const char *p = text.p, *e = text.p + text.n, *at = FR_SEEK(p, e, " is nan at ");
+    at = at != NULL ? at : FR_SEEK(p, e, " is NaN at ");
+    const char *inf = at != NULL ? NULL : FR_SEEK(p, e, " is inf at ");
+    const char *end = at != NULL ? at : inf, *name = end;
+    while (name != NULL && name > p && (isalnum((unsigned char)name[-1]) || name[-1] == '_' || name[-1] == '/')) {
+        name--;
+    }
+    if (name == NULL || name == end) {
+        return false;
+    }
+    const struct fr_mkey k = fr_mkey_find(fr_sv_range(name, end));
+    int64_t of;
+    bool known = fr_word_number(end, e, "step", &ret->step, &of) || fr_word_number(end, e, "iteration", &ret->step, &of) ||
+                 fr_word_number(end, e, "iter", &ret->step, &of);
+    if (!known || k.role == FR_MKEY_NONE) {
+        return false;
+    }
+    fr_mkey_put(ret, k, inf != NULL ? INFINITY : NAN);
+    ret->flags |= FR_POINT_SAID;
+    return (ret->present & (LOSSES | 1u << FR_METRIC_GRAD_NORM)) != 0;
+}
+static const char *const said_literals[] = {" is nan at ", " is NaN at ", " is inf at ", NULL};
+static const struct fr_dialect_sample said_samples[] = {
+    {"loss_d is nan at step 22", "step=22 loss=nan rl said"},
+    {"train: loss is NaN at iteration 7, skipping", "step=7 loss=nan said"},
+    {"grad_norm is inf at step 9", "step=9 grad_norm=inf said"},
+    {"loss is nan at the end", ""},
+    {"the price is nan at step 9", ""},
+    {NULL, NULL},
+};
+const struct fr_dialect fr_dialect_said = {
+    .name = "said",
+    .summary = "sentences: loss is nan at step N",
+    .literals = said_literals,
+    .parse = parse_said,
+    .samples = said_samples,
 };

@@ -400,6 +400,48 @@ T_TEST(launchers_that_name_who_died)
     LOGS_CASES(rows);
 }
 
+#define LOGGED(at, r, text) "[2026-03-09 10:00:" at ",531][rank " r "][INFO] " text "\n"
+#define COUNTED_ALL(at) LOGGED(at, "1", "counted") LOGGED(at, "0", "counted") LOGGED(at, "2", "counted") LOGGED(at, "3", "counted")
+
+T_TEST(who_prints_behind_a_traceback_lives)
+{
+    static const struct logs_case rows[] = {
+        {.name = "all but one do",
+         .files = {{"console.log", COUNTED_ALL("36") COUNTED_ALL("37") KEY_ERROR("") LOGGED("38", "2", "waits") LOGGED("38", "0", "waits") LOGGED("38", "3", "waits")
+                    CLOSED_BY_PEER("", "[10.2.0.5]:14727") CLOSED_BY_PEER("", "[10.2.0.5]:14728") CLOSED_BY_PEER("", "[10.2.0.5]:14729") FAILED("1", "0", "900")}},
+         .want = {"python-exception rank 1"}},
+        {.name = "two do not",
+         .files = {{"console.log", COUNTED_ALL("36") COUNTED_ALL("37") KEY_ERROR("") LOGGED("38", "2", "waits") LOGGED("38", "3", "waits")
+                    CLOSED_BY_PEER("", "[10.2.0.5]:14727") CLOSED_BY_PEER("", "[10.2.0.5]:14728") CLOSED_BY_PEER("", "[10.2.0.5]:14729") FAILED("1", "0", "900")}},
+         .want = {"!* rank *", "*"}},
+        {.name = "one had been silent for a minute: what comes behind the traceback may be from a buffer",
+         .files = {{"console.log", LOGGED("01", "1", "counted") LOGGED("56", "0", "counted") LOGGED("56", "2", "counted") LOGGED("56", "3", "counted") KEY_ERROR("")
+                    LOGGED("57", "2", "waits") LOGGED("57", "0", "waits") LOGGED("57", "3", "waits") CLOSED_BY_PEER("", "[10.2.0.5]:14727")}},
+         .want = {"!* rank *", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
+#define PORT_IN_USE                                                                                                                       \
+    "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. port: 29511, useIpv6: false, code: -98, "  \
+    "name: EADDRINUSE, message: address already in use\n"
+#define LISTENS(by)                                                                                                                       \
+    "Traceback (most recent call last):\n  File \"/home/ivo/fit/fit.py\", line 20, in setup\n    dist.init_process_group(\"gloo\")\n"        \
+    "  File \"/opt/env/lib/python3.11/site-packages/torch/distributed/" by ", line 1764, in " 
+
+T_TEST(who_listens_for_the_group)
+{
+    static const struct logs_case rows[] = {
+        {.name = "a process that sets up its group",
+         .files = {{"out.txt", LISTENS("distributed_c10d.py\"") "init_process_group\n    store, rank, world_size = next(rendezvous_iterator)\n" PORT_IN_USE}},
+         .want = {"c10d-address-in-use rank 0"}},
+        {.name = "a launcher",
+         .files = {{"out.txt", LISTENS("launcher/api.py\"") "launch_agent\n    rdzv_handler=rdzv_registry.get_rendezvous_handler(rdzv_parameters),\n" PORT_IN_USE}},
+         .want = {"c10d-address-in-use launcher"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

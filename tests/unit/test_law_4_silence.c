@@ -237,6 +237,24 @@ T_TEST(one_that_stopped_early_while_the_others_lost_it)
     LOGS_CASES(rows);
 }
 
+#define CLOCKED(at, text) at " stage: " text "\n"
+
+T_TEST(busy_while_all_others_waited)
+{
+    static const struct logs_case rows[] = {
+        {.name = "it still printed when their time was up, and found them gone",
+         .files = {{"rank0.log", CLOCKED("12:47:20", "iteration 10 sent") CLOCKED("12:47:21", "iteration 20 sent") WAITED_IN_VAIN("")},
+                   {"rank1.log", CLOCKED("12:47:21", "iteration 20 loss 0.33") CLOCKED("12:47:21", "writing stage1.pt") CLOCKED("12:47:43", "saved stage1.pt")
+                    CLOSED_BY_PEER("", "[127.0.0.1]:11993")}},
+         .want = {"rank-stalled rank 1", "slow-checkpoint-timeout rank 1"}},
+        {.name = "its last line is as old as theirs",
+         .files = {{"rank0.log", CLOCKED("12:47:20", "iteration 10 sent") CLOCKED("12:47:21", "iteration 20 sent") WAITED_IN_VAIN("")},
+                   {"rank1.log", CLOCKED("12:47:21", "iteration 20 loss 0.33") CLOCKED("12:47:22", "saved stage1.pt") CLOSED_BY_PEER("", "[127.0.0.1]:11993")}},
+         .want = {"!* rank *", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

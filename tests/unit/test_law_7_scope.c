@@ -221,6 +221,26 @@ T_TEST(as_often_as_the_launcher_has_processes)
     LOGS_CASES(rows);
 }
 
+#define SAID_NAN(r, step) "2026-03-09 10:00:2" step ",410 | WARNING  | [R" r "] train:57 - loss is nan at step 2" step "\n"
+#define SAID_STEP(step, loss)                                                                                                             \
+    "2026-03-09 10:00:0" step ",410 | INFO | [R0] train:60 - step " step " loss=" loss "\n2026-03-09 10:00:0" step ",411 | INFO | [R2] train:60 - step " step " loss=" loss "\n"  \
+    "2026-03-09 10:00:0" step ",412 | INFO | [R1] train:60 - step " step " loss=" loss "\n"
+
+T_TEST(a_warning_in_each_bad_step)
+{
+    static const struct logs_case rows[] = {
+        {.name = "one rank warns a step before the others",
+         .files = {{"console.log", I_AM("0", "3", "900", "gn11") SAID_STEP("1", "1.38") SAID_STEP("5", "1.35") SAID_STEP("9", "1.32") SAID_NAN("2", "2") SAID_NAN("0", "3") SAID_NAN("2", "3")
+                    SAID_NAN("1", "3") SAID_NAN("0", "4") SAID_NAN("1", "4") SAID_NAN("2", "4") SAID_NAN("0", "5") SAID_NAN("2", "5") SAID_NAN("1", "5")}},
+         .want = {"loss-nan-generic rank 2"}},
+        {.name = "all warn in the same step",
+         .files = {{"console.log", I_AM("0", "3", "900", "gn11") SAID_STEP("1", "1.38") SAID_STEP("5", "1.35") SAID_STEP("9", "1.32") SAID_NAN("2", "3") SAID_NAN("0", "3")
+                    SAID_NAN("1", "3") SAID_NAN("0", "4") SAID_NAN("1", "4") SAID_NAN("2", "4") SAID_NAN("0", "5") SAID_NAN("2", "5") SAID_NAN("1", "5")}},
+         .want = {"loss-nan-generic all-ranks"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

@@ -261,6 +261,18 @@ T_TEST(who_ends_itself_because_a_child_failed)
     LOGS_CASES(rows);
 }
 
+#define READ_ERROR(p, rest) p "E sox: can not open spk00-00050.flac: Input/output error" rest "\n"
+#define CALM_LINES "I batch 12/30\nI batch 18/30\nI batch 24/30\nI epoch end\nI saved\nI exit\n"
+
+T_TEST(a_line_that_says_what_was_done_about_it)
+{
+    static const struct logs_case rows[] = {
+        {.name = "read from elsewhere", .files = {{"asr.log", READ_ERROR("", "; read from the mirror copy instead") CALM_LINES}}, .want = {"healthy"}},
+        {.name = "a size that was received instead of another", .files = {{"asr.log", READ_ERROR("", ": 256 bytes instead of 512") CALM_LINES}}, .want = {"storage-io-error*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

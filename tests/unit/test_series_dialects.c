@@ -45,7 +45,7 @@ static void describe(struct fr_buf *b, const struct fr_point *p)
         const char *word;
     } flags[] = {
         {FR_POINT_OVERFLOW, " overflow"}, {FR_POINT_AT_MINIMUM, " minimum"}, {FR_POINT_RL, " rl"},
-        {FR_POINT_BAR, " bar"},           {FR_POINT_EPOCH, " epoch-end"},
+        {FR_POINT_BAR, " bar"},           {FR_POINT_EPOCH, " epoch-end"},   {FR_POINT_SAID, " said"},
                   {FR_POINT_HEADER, " header"},
     };
     for (unsigned i = 0; i < sizeof flags / sizeof *flags; i++) {
