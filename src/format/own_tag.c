@@ -35,11 +35,16 @@ struct word {
     enum fr_own_number number;
 };
 static const struct word words[] = {
-    {"rank", FR_OWN_RANK},          {"r", FR_OWN_RANK},        {"rk", FR_OWN_RANK},      {"global rank", FR_OWN_RANK},
-    {"global_rank", FR_OWN_RANK},   {"local_rank", FR_OWN_LOCAL_RANK}, {"local rank", FR_OWN_LOCAL_RANK},
-    {"gpu", FR_OWN_LOCAL_RANK},     {"cuda", FR_OWN_LOCAL_RANK}, {"device", FR_OWN_LOCAL_RANK},
-    {"worker", FR_OWN_TASK},        {"proc", FR_OWN_TASK},     {"process", FR_OWN_TASK}, {"trainer", FR_OWN_TASK},
-    {"task", FR_OWN_TASK},          {"replica", FR_OWN_TASK},  {"p", FR_OWN_TASK},       {"", FR_OWN_TASK},
+    {"rank", FR_OWN_RANK},        {"r", FR_OWN_RANK},
+    {"rk", FR_OWN_RANK},          {"global rank", FR_OWN_RANK},
+    {"global_rank", FR_OWN_RANK}, {"local_rank", FR_OWN_LOCAL_RANK},
+    {"gpu", FR_OWN_LOCAL_RANK},   {"local rank", FR_OWN_LOCAL_RANK},
+    {"cuda", FR_OWN_LOCAL_RANK},  {"device", FR_OWN_LOCAL_RANK},
+    {"worker", FR_OWN_TASK},      {"w", FR_OWN_TASK},
+    {"process", FR_OWN_TASK},     {"proc", FR_OWN_TASK},
+    {"trainer", FR_OWN_TASK},     {"task", FR_OWN_TASK},
+    {"replica", FR_OWN_TASK},     {"p", FR_OWN_TASK},
+    {"", FR_OWN_TASK},
 };
 
 static enum fr_own_number number_of(fr_sv before, bool *ret_bare)

@@ -170,12 +170,13 @@ static bool is_agents(const struct fr_event *e)
            (fr_sv_eq(reason, FR_SV("agent")) || fr_sv_eq(reason, FR_SV("table")) || fr_sv_eq(reason, FR_SV("table-root")));
 }
 
-/* srun --label: tasks 0 to n - 1, none of which starts further processes, each dies once at most, and several lose a peer. */
+/* srun --label, or a script's own tags: tasks 0 to n - 1, none of which starts further processes, each dies once at most, and several lose a
+ * peer. Interpreters print tracebacks past a script's tags: of those there are no more than tasks. */
 static bool tasks_are_ranks(struct fr_case *c)
 {
-    uint32_t n = c->task_rank.n == 0 ? count_tasks(c) : 0, waiting = 0;
+    uint32_t n = c->task_rank.n == 0 ? count_tasks(c) : 0, waiting = 0, lost = 0;
     bool fits = n >= 3 && (c->world < 0 || (uint32_t)c->world == n) && all_speak(c, n);
-    struct host *v = fits ? FR_NEW_N(&c->arena, struct host, n) : NULL;
+    struct host *v = fits ? FR_NEW_N(&c->arena, struct host, n) : NULL, bare = {0};
     for (uint32_t i = 0; v != NULL && i < c->obs.n; i++) {
         const struct fr_event *e = c->obs.v[i].e;
         if (is_agents(e)) {
@@ -183,6 +184,9 @@ static bool tasks_are_ranks(struct fr_case *c)
         }
         if (e->who.task >= 0 && (uint32_t)e->who.task < n) {
             hear(&v[e->who.task], e);
+        } else if (e->who.rank < 0) {
+            hear(&bare, e);
+            lost += e->fact == FR_FACT_PEER_LOST || e->fact == FR_FACT_TIMEOUT;
         }
     }
     for (uint32_t i = 0; v != NULL && i < n; i++) {
@@ -191,7 +195,7 @@ static bool tasks_are_ranks(struct fr_case *c)
         }
         waiting += v[i].waits;
     }
-    return waiting >= 2;
+    return waiting + (bare.deaths <= n ? lost : 0) >= 2;
 }
 
 void fr_case_hosts(struct fr_case *c)

@@ -394,6 +394,12 @@ T_TEST(launchers_that_name_who_died)
         {.name = "one of them",
          .files = {{"console.log", "ERROR 2026-03-09 10:00:56,061 launch.py:269] ABORT!!! Out of all 4 trainers, the trainer process with rank=[2] was aborted. Please check its log.\n"}},
          .want = {"* rank 2"}},
+        {.name = "a supervisor of one's own, by the script's tags",
+         .files = {{"super.log", OWN_STEPS("[w0] ", "[w1] ", "[w2] ", "1", "2") OWN_STEPS("[w2] ", "[w0] ", "[w1] ", "3", "4") OWN_STEPS("[w1] ", "[w2] ", "[w0] ", "5", "6")
+                    "munmap_chunk(): invalid pointer\n" CLOSED_BY_PEER("", "[10.2.0.5]:14727") CLOSED_BY_PEER("", "[10.2.0.5]:14728")
+                    "2026/03/09 10:00:32 supervisor worker 1 pid 28011 ended, code -6\n2026/03/09 10:00:32 supervisor worker 0 pid 28010 ended, code 1\n"
+                    "2026/03/09 10:00:32 supervisor worker 2 pid 28012 ended, code 1\n"}},
+         .want = {"native-abort rank 1"}},
         {.name = "a shell on another host, by its address",
          .files = {{"pdsh.log", "10.31.220.18: bash: line 0: cd: /data/fit: No such file or directory\n"}}, .want = {"file-not-found*"}},
     };
