@@ -203,6 +203,9 @@ static void take_parallel(struct fr_record *rec, fr_sv names)
 {
     fr_sv name;
     int32_t tensor = -1;
+    if (rec->who.role.n != 0) {
+        return; /* an actor may hold an engine of several, each of which counts from 0 */
+    }
     bool data = false, pipeline = false, expert = false;
     while (fr_lex_spaces(&names), fr_lex_token(&names, &name)) {
         int32_t index = -1;

@@ -122,7 +122,8 @@ static void by_trace(const struct fr_case *c, struct fr_obs *o)
         return;
     }
     bool interrupted = fr_sv_starts(origin ? t->origin_message : t->message, FR_SV("KeyboardInterrupt")); /* inside of an extension */
-    if (is_wrapper(o, name) || interrupted) {
+    bool tracker = fr_sv_ends(t->file, FR_SV("multiprocessing/resource_tracker.py")); /* a helper that cleans up what others left */
+    if (is_wrapper(o, name) || interrupted || tracker) {
         o->meaning = FR_MEANS_TEARDOWN;
         return;
     }

@@ -284,7 +284,7 @@ static bool is_crash(const struct fr_failure *f)
 /* One rank's own log of what happens between ranks: whose fault it was is in the logs that are not here. */
 static bool one_side_of_it(const struct fr_case *c, const struct fr_failure *f)
 {
-    return strncmp(f->id, "nccl-", 5) == 0 && c->ranks.n == 1 && c->world != 1;
+    return strncmp(f->id, "nccl-", 5) == 0 && strstr(f->id, "oom") == NULL && c->ranks.n == 1 && c->world != 1; /* memory is its own */
 }
 
 /* As many unnamed sightings as ranks, or as many unnamed deaths: a GPU assertion prints once per thread. */

@@ -55,6 +55,23 @@ T_TEST(a_complaint_is_about_the_peer)
     LOGS_CASES(rows);
 }
 
+T_TEST(who_is_no_rank_and_no_cause)
+{
+    static const struct logs_case rows[] = {
+        {.name = "an engine in each of several actors: their indexes are no ranks",
+         .files = {{"driver.log", "(WorkerDict pid=711) [2026-03-09 13:15:04 TP0] Load weight begin\n(WorkerDict pid=716) [2026-03-09 13:15:04 TP1] Load weight begin\n"
+                    "(WorkerDict pid=716) [2026-03-09 13:15:04 TP0] Load weight begin\n" KEY_ERROR("(WorkerDict pid=711) [2026-03-09 13:15:06 TP1] ")}},
+         .want = {"!* rank 1", "*"}},
+        {.name = "one engine", .files = {{"serve.log", "[2026-03-09 13:15:04 TP0] Load weight begin\n" KEY_ERROR("[2026-03-09 13:15:06 TP1] ")}}, .want = {"* rank 1"}},
+        {.name = "the helper that cleans up after others",
+         .files = {{"worker.log", "Traceback (most recent call last):\n  File \"/usr/lib/python3.10/multiprocessing/resource_tracker.py\", line 209, in main\n    cache[rtype].remove(name)\n"
+                    "KeyError: '/loky-30105-_31z_nje'\n" TRACE("", "fit.py", "20", "poll", "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:275, remote process exited or there was a network error\n"
+                    "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.")}},
+         .want = {"nccl-remote-error*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();
