@@ -10,7 +10,8 @@
 enum {
     VALUES = 1024,    /* ranks beyond are no longer told apart by such tags */
     SHAPES = 8,       /* ways to begin a line that are weighed */
-    LINES_MAX = 1000, /* lines looked at */
+    LINES_MAX = 500,  /* lines looked at */
+    LINES_FEW = 96,   /* of them without a thing that may be a tag: none will come */
     LINES_MIN = 6,    /* tagged, for less proves nothing */
     RESTLESS = 3      /* changes that no counter makes */
 };
@@ -242,7 +243,7 @@ bool fr_own_tag_learn(const struct fr_peel_ctx *ctx, fr_sv head, struct fr_own_t
     struct census *c = FR_NEW(ctx->scratch, struct census);
     const struct shape *best = NULL;
     *ret = (struct fr_own_tag){0};
-    for (unsigned i = 0; c != NULL && i < LINES_MAX && head.n > 0; i++) {
+    for (unsigned i = 0; c != NULL && i < LINES_MAX && head.n > 0 && (c->n > 0 || c->lines < LINES_FEW); i++) {
         const char *nl = memchr(head.p, '\n', head.n);
         fr_sv line = nl != NULL ? fr_sv_range(head.p, nl) : head;
         look_at(&plain, c, line);
