@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_peel: any bytes as one physical line: segments lie in it and in order, peeling ends, every
  * view can be read, and every dialect's fact parser keeps its promise (at most four facts, sixteen
- * captures each). */
+ * captures each). The same bytes are the head of a source, of which a tag may be learned. */
 #include "format/format.h"
+#include "format/own_tag.h"
 #include "fuzz/fuzz.h"
 
 static unsigned check_facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec)
@@ -27,7 +28,10 @@ static unsigned check_facts(const struct fr_peel_ctx *ctx, const struct fr_recor
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fr_arena scratch = FR_ARENA_INIT(8 << 20);
-    const struct fr_peel_ctx ctx = {.scratch = &scratch, .year = 2026};
+    struct fr_peel_ctx ctx = {.scratch = &scratch, .year = 2026};
+    struct fr_own_tag own;
+    ctx.own = fr_own_tag_learn(&ctx, (fr_sv){(const char *)data, size}, &own) ? &own : NULL;
+    fr_arena_reset(&scratch);
     fr_sv rest = {(const char *)data, size}, seg;
     const char *at = rest.p;
     unsigned sink = 0;
