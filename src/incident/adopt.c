@@ -243,7 +243,7 @@ static int32_t only_silent_after(const struct fr_case *c, const struct fr_obs *o
     enum { RECENTLY = 10 }; /* seconds */
     const struct fr_rank *silent = NULL;
     int64_t first_end = FR_TIME_NONE;
-    bool whole = c->ranks.n >= 3 && c->ranks.v[c->ranks.n - 1].rank + 1 == (int32_t)c->ranks.n;
+    bool whole = c->ranks.n >= 3 && fr_case_is_whole(c);
     for (uint32_t i = 0; whole && i < c->ranks.n; i++) {
         const struct fr_rank *r = &c->ranks.v[i];
         bool before = r->life != NULL && r->life_src == o->src && r->life->first_line < o->e->trace->first_line && r->seen != FR_TIME_NONE;
@@ -264,7 +264,7 @@ static int32_t only_silent_after(const struct fr_case *c, const struct fr_obs *o
     return silent->rank;
 }
 
-/* The same for a candidate, by its last sighting: where the launcher starts them again, there is one in each attempt. */
+/* The same for a candidate, by the last of its tracebacks. */
 static bool by_lines_behind(struct fr_case *c, struct fr_cand *k)
 {
     const struct fr_obs *o = NULL;

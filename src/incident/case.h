@@ -152,6 +152,7 @@ void fr_case_each_task(struct fr_case *c, const struct fr_obs *o, fr_sv list, fr
 int32_t fr_case_exit_rank(const struct fr_case *c, const struct fr_obs *o);
 /* ranks.c */
 struct fr_rank *fr_case_rank(struct fr_case *c, int32_t rank);  /* NULL when not seen */
+bool fr_case_is_whole(const struct fr_case *c);                 /* the ranks seen are 0 to n - 1: no number among them is missing */
 /* causes.c */
 struct fr_cand *fr_case_cand(struct fr_case *c, int32_t failure, enum fr_ground ground); /* find or add */
 void fr_cand_obs(struct fr_case *c, struct fr_cand *k, uint32_t obs);

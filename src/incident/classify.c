@@ -507,9 +507,10 @@ static void joined_after_all(struct fr_case *c)
 static void ended_itself(struct fr_case *c)
 {
     const struct fr_obs *told = NULL;
+    int32_t sglang = fr_case_class(c, "sglang-scheduler-exception");
     for (uint32_t i = 0; i < c->obs.n; i++) {
         struct fr_obs *o = &c->obs.v[i];
-        if (fr_sv_has(o->e->text, FR_SV("Received sigquit from a child proc"))) {
+        if (sglang >= 0 && o->failure == sglang && o->meaning == FR_MEANS_TEARDOWN) {
             told = o;
         } else if (told != NULL && told->src == o->src && o->e->line <= told->e->line + 3 && o->meaning == FR_MEANS_CAUSE &&
                    is_exit_class(c, o->failure)) {

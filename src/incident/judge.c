@@ -268,10 +268,10 @@ static bool is_syntax_error(const struct fr_case *c, const struct fr_cand *k)
                          fr_sv_ends(t->exception, FR_SV("TabError")));
 }
 
-/* The ranks seen are 0 to n - 1, and a world of another size is not known. */
+/* Nobody is missing: a world of another size is not known. */
 static bool is_whole(const struct fr_case *c)
 {
-    return c->ranks.n > 1 && c->ranks.v[c->ranks.n - 1].rank + 1 == (int32_t)c->ranks.n && c->world <= (int32_t)c->ranks.n;
+    return c->ranks.n > 1 && fr_case_is_whole(c) && c->world <= (int32_t)c->ranks.n;
 }
 
 /* A process does not end so because another one did. */

@@ -152,8 +152,7 @@ static uint8_t *look_at_ranks(struct fr_case *c, const struct fr_finding *bad)
 static void only_here(struct fr_case *c, struct fr_cand *k)
 {
     int32_t rank = fr_case_rank_of(c, &k->finding->who, k->finding_src);
-    bool whole = c->ranks.n != 0 && c->ranks.v[c->ranks.n - 1].rank + 1 == (int32_t)c->ranks.n;
-    int32_t world = c->world > 0 ? c->world : whole ? (int32_t)c->ranks.n : -1;
+    int32_t world = c->world > 0 ? c->world : fr_case_is_whole(c) ? (int32_t)c->ranks.n : -1;
     if (rank < 0 || k->finding->metric != FR_METRIC_LOSS || k->finding->step < 0 || k->ranks.n != 0 || world < 2) {
         return;
     }

@@ -18,6 +18,11 @@ struct fr_rank *fr_case_rank(struct fr_case *c, int32_t rank)
     return lo < c->ranks.n && c->ranks.v[lo].rank == rank ? &c->ranks.v[lo] : NULL;
 }
 
+bool fr_case_is_whole(const struct fr_case *c)
+{
+    return c->ranks.n != 0 && c->ranks.v[c->ranks.n - 1].rank + 1 == (int32_t)c->ranks.n;
+}
+
 static int cmp_i32(const void *pa, const void *pb)
 {
     int32_t a = *(const int32_t *)pa, b = *(const int32_t *)pb;

@@ -29,13 +29,20 @@ struct tally {
 /* Waits of the start-up have classes of their own, which say more than "a rank stalled". */
 static int32_t startup_class(const struct fr_case *c, int32_t failure)
 {
-    static const char *const prefixes[] = {"nccl-uid-store", "c10d-store", "c10d-clients", "store-based-barrier", "monitored-barrier", "ascend-hccl-timeout", NULL};
+    static const char *const prefixes[] = {"nccl-uid-store", "c10d-store", "c10d-clients", "store-based-barrier", "monitored-barrier", NULL};
     for (const char *const *p = prefixes; failure >= 0 && *p != NULL; p++) {
         if (strncmp(c->lib->failures[failure].id, *p, strlen(*p)) == 0) {
             return failure;
         }
     }
     return -1;
+}
+
+/* A class of its own that says who waits, and for what; -1: none. */
+static int32_t wait_class(const struct fr_case *c, int32_t failure)
+{
+    bool hccl = failure >= 0 && failure == fr_case_class(c, "ascend-hccl-timeout");
+    return hccl ? failure : startup_class(c, failure);
 }
 
 static void earliest(int64_t *at, int64_t ns)
@@ -62,7 +69,7 @@ static void count_complaints(const struct fr_case *c, struct tally *t)
         if (o->attempt != c->attempt || o->recovered || quiet) {
             continue;
         }
-        bool waited = o->meaning == FR_MEANS_SYMPTOM && startup_class(c, o->failure) >= 0;
+        bool waited = o->meaning == FR_MEANS_SYMPTOM && wait_class(c, o->failure) >= 0;
         bool timeout = o->e->fact == FR_FACT_TIMEOUT || waited, closed = o->e->fact == FR_FACT_PEER_LOST;
         t->timeouts += timeout ? o->e->count : 0;
         t->closed += closed ? o->e->count : 0;
@@ -165,7 +172,7 @@ static void blame_thread(struct fr_case *c, const struct fr_rank *r)
 
 static void accuse_silent(struct fr_case *c, const struct tally *t)
 {
-    int32_t f = startup_class(c, c->obs.v[t->first].failure);
+    int32_t f = wait_class(c, c->obs.v[t->first].failure);
     bool unheard = f < 0 && t->suspects == 1 && is_missing(c, t->suspect[0]);
     if (has_spoken(c, t) || all_outlived(t) || (unheard && places_differ(c))) {
         return;
@@ -420,7 +427,18 @@ static void busy_elsewhere(struct fr_case *c, const struct tally *t, int32_t sil
     }
 }
 
-static int64_t last_sign(const struct fr_case *c, const struct fr_rank *r, bool steps);
+/* The step of its last line, or when it came. */
+static int64_t last_sign(const struct fr_case *c, const struct fr_rank *r, bool steps)
+{
+    if (r->life == NULL) {
+        return FR_TIME_NONE;
+    }
+    if (steps) {
+        int64_t own = r->src >= 0 ? c->set->sources.v[r->src]->last_step : -1;
+        return own > r->life->last_step ? own : r->life->last_step >= 0 ? r->life->last_step : FR_TIME_NONE;
+    }
+    return r->seen;
+}
 
 /* All others waited until their time was up; one lost a peer, and had still been printing when the last sign of all others was as old as that
  * time: it was what they waited for, busy with something else. */
@@ -451,18 +469,6 @@ static void accuse_busy(struct fr_case *c, const struct tally *t)
     fr_cand_rank(c, k, busy->rank);
     fr_cand_for(c, k, "all others waited until their time was up; rank %d still printed %lld s after their last line", busy->rank,
                 (long long)((at - others) / FR_NS_PER_S));
-}
-
-static int64_t last_sign(const struct fr_case *c, const struct fr_rank *r, bool steps)
-{
-    if (r->life == NULL) {
-        return FR_TIME_NONE;
-    }
-    if (steps) {
-        int64_t own = r->src >= 0 ? c->set->sources.v[r->src]->last_step : -1;
-        return own > r->life->last_step ? own : r->life->last_step >= 0 ? r->life->last_step : FR_TIME_NONE;
-    }
-    return r->seen;
 }
 
 /* Three reports: logs that print every tenth step differ by ten where they differ by one report. */
@@ -571,7 +577,7 @@ void fr_case_silence(struct fr_case *c)
     }
     count_ranks(c, &t);
     accuse_gap(c, &t);
-    bool whole = c->ranks.n >= 2 && c->ranks.v[c->ranks.n - 1].rank + 1 == (int32_t)c->ranks.n; /* else there are ranks of which nothing is seen */
+    bool whole = c->ranks.n >= 2 && fr_case_is_whole(c); /* else there are ranks of which nothing is seen */
     bool most = whole && t.victims >= 2 && t.suspects * 4 <= c->ranks.n + 2;
     busy_elsewhere(c, &t, most && t.suspects == 1 ? t.suspect[0]->rank : -1);
     if (t.suspects != 0 && t.suspects <= 8 && most) {

@@ -15,6 +15,10 @@
     p "  File \"/opt/env/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py\", line 2800, in all_reduce\n" \
     p "    work.wait()\n" p "RuntimeError: " TIMED_OUT_AT "\n"
 
+#define NOTIFY_WAIT                                                                                                   \
+    "RuntimeError: DIST call hccl api failed. EI0002: The wait execution of the Notify register times out. Reason: The Notify register "      \
+    "has not received the Notify record from remote rank"
+
 T_TEST(who_does_not_complain)
 {
     static const struct logs_case rows[] = {
@@ -59,6 +63,12 @@ T_TEST(who_does_not_complain)
                     "  File \"/home/ivo/fit/fit.py\", line 142 in step\n\n"
                     CLOSED_BY_PEER("[rank1]: ", "[10.2.0.5]:14727") CLOSED_BY_PEER("[rank0]: ", "[10.2.0.5]:14728")}},
          .want = {"segfault rank 2"}},
+        {.name = "Ascend: a wait in training has a class of its own, too",
+         .files = {{"rank0.log", I_AM("0", "4", "900", "gn11") STEPS TRACE("", "fit.py", "91", "train_step", NOTIFY_WAIT)},
+                   {"rank1.log", I_AM("1", "4", "901", "gn11") STEPS TRACE("", "fit.py", "91", "train_step", NOTIFY_WAIT)},
+                   {"rank2.log", I_AM("2", "4", "902", "gn12") STEPS},
+                   {"rank3.log", I_AM("3", "4", "903", "gn12") STEPS TRACE("", "fit.py", "91", "train_step", NOTIFY_WAIT)}},
+         .want = {"ascend-hccl-timeout rank 2"}},
     };
     LOGS_CASES(rows);
 }
@@ -106,6 +116,10 @@ T_TEST(who_left_or_was_elsewhere)
 T_TEST(partial_logs_accuse_nobody)
 {
     static const struct logs_case rows[] = {
+        {.name = "a number that is missing is not one that never came, where the wait is one of training",
+         .files = {{"rank0.log", TRACE("", "fit.py", "91", "train_step", NOTIFY_WAIT)}, {"rank1.log", TRACE("", "fit.py", "91", "train_step", NOTIFY_WAIT)},
+                   {"rank3.log", TRACE("", "fit.py", "91", "train_step", NOTIFY_WAIT)}},
+         .want = {"ascend-hccl-timeout unknown"}},
         {.name = "two logs of eight ranks",
          .files = {{"rank0.log", I_AM("0", "8", "900", "gn11") STEPS TIMED_OUT("0", "10:14:30", "412")},
                    {"rank1.log", I_AM("1", "8", "901", "gn11") STEPS TIMED_OUT("1", "10:14:30", "412")}},
