@@ -171,7 +171,8 @@ static bool container_fact(struct fr_draft *d, fr_sv text)
     return fr_draft_num_after(d, FR_KEY_EXITCODE, at, FR_SV("] code "));
 }
 
-/* Paddle: "ABORT!!! Out of all 4 trainers, the trainer process with rank=[1, 3] was aborted.": one fact for each. Returns how many. */
+/* Paddle: "ABORT!!! Out of all 4 trainers, the trainer process with rank=[1, 3] was aborted.": one fact for each; of a longer list than
+ * there is room for, one without a rank, as some of them would be taken for all. Returns how many. */
 static int paddle_facts(fr_sv text, struct fr_draft *ret, int max)
 {
     fr_sv at;
@@ -179,9 +180,16 @@ static int paddle_facts(fr_sv text, struct fr_draft *ret, int max)
     if (!fr_lex_find(text, "the trainer process with rank=[", &at)) {
         return 0;
     }
-    for (int32_t rank = -1; n < max && fr_lex_index(&at, &rank); n++) {
+    size_t listed = 1;
+    for (size_t i = 0; i < at.n && at.p[i] != ']'; i++) {
+        listed += at.p[i] == ',';
+    }
+    bool few = listed <= (size_t)max;
+    for (int32_t rank = -1; n < (few ? max : 1) && fr_lex_index(&at, &rank); n++) {
         struct fr_draft *d = fr_draft_begin(ret, n, max, FR_FACT_EXIT);
-        fr_draft_num(d, FR_KEY_RANK, rank, FR_SV_NONE);
+        if (few) {
+            fr_draft_num(d, FR_KEY_RANK, rank, FR_SV_NONE);
+        }
         fr_draft_num(d, FR_KEY_EXITCODE, 1, FR_SV_NONE);
         (void)fr_draft_num_after(d, FR_KEY_WORLD, text, FR_SV("Out of all "));
         fr_draft_text(d, FR_KEY_REASON, FR_SV("paddle"));
@@ -304,6 +312,8 @@ static const struct fr_format_sample samples[] = {
     {"ERROR 2024-05-01 10:00:00,123 launch_utils.py:545] ABORT!!! Out of all 8 trainers, the trainer "
      "process with rank=[6] was aborted. Please check its log.",
      "fact=exit rank=6 world=8 reason=paddle"},
+    {"ABORT!!! Out of all 8 trainers, the trainer process with rank=[0, 1, 2, 3, 5, 6] was aborted. Please check its log.",
+     "fact=exit rank=- world=8 reason=paddle"},
     {"{\"name\": \"torchelastic.worker.status.FAILED\", \"source\": \"WORKER\", \"timestamp\": 0, "
      "\"metadata\": {\"run_id\": \"none\", \"global_rank\": 5, \"group_rank\": 0, \"worker_id\": "
      "\"771\", \"state\": \"FAILED\"}}",
