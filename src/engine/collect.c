@@ -12,7 +12,7 @@
 #include "series/series.h"
 
 enum { ABOVE_MAX = 512 };            /* bytes of a line that are enough to know its level */
-enum { OWN_TAG_BYTES = 64u << 10 }; /* of a source that are enough to know the tag of its lines */
+enum { OWN_TAG_BYTES = 60u << 10 }; /* of a source that are enough to know the tag of its lines; every first window has them */
 
 struct fr_collector {
     struct fr_collect_options o;
@@ -474,7 +474,7 @@ static void learn_own_tag(struct fr_collector *c, fr_sv window)
 {
     const struct fr_who *hint = &c->rec.ev->hint;
     fr_sv head = fr_sv_head(window, OWN_TAG_BYTES);
-    const char *nl = head.n < window.n ? memrchr(head.p, '\n', head.n) : NULL;
+    const char *nl = head.n == OWN_TAG_BYTES ? memrchr(head.p, '\n', head.n) : NULL;
     if (hint->rank >= 0 || hint->local_rank >= 0 || hint->task >= 0) {
         return;
     }

@@ -16,7 +16,7 @@ struct fr_own_tag {
 };
 enum fr_own_number { FR_OWN_NONE, FR_OWN_RANK, FR_OWN_LOCAL_RANK, FR_OWN_TASK };
 
-/* Learns from whole lines, best the first 64 KiB of a source. False: its lines bear no such tag, and *ret is empty.
+/* Learns from whole lines, best the first tens of KiB of a source. False: its lines bear no such tag, and *ret is empty.
  * ctx->own is not looked at; its scratch is used. */
 bool fr_own_tag_learn(const struct fr_peel_ctx *ctx, fr_sv head, struct fr_own_tag *ret);
 /* "rank3", "worker-3", "R2": a word for a process and its number, which is not the name of a logger. */

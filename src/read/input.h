@@ -57,7 +57,7 @@ int fr_reader_member(struct fr_reader *r, struct fr_member *ret, struct fr_err *
 
 struct fr_chunk {
     fr_sv bytes;             /* valid until the next call; begins at a line start unless cont */
-    fr_sv window;            /* bytes, and what of the member is read already behind them: with the first chunk at least 64 KiB, or all there is */
+    fr_sv window;            /* bytes, and what of the member is read already behind them: with the first chunk at least 60 KiB, or all there is */
     uint64_t offset;         /* of its first byte in the member's original bytes (approximate for re-encoded text) */
     bool cont;               /* continues a line that was longer than the buffer */
     bool partial;            /* ends inside a line longer than the buffer: the next chunk is its cont */

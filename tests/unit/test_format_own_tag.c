@@ -119,6 +119,52 @@ T_TEST(a_shape_is_kept_to)
     T_EQ_STR(read_line(source, "[12] text"), "task 12");
 }
 
+/* Lines that begin with `before` and a number that counts from `first`, put behind the n bytes of `head`; returns the bytes then. */
+static size_t put_lines(size_t n, const char *before, const char *after, int lines, int first)
+{
+    for (int i = 0; i < lines; i++) {
+        n += (size_t)snprintf(head + n, sizeof head - n, "%s%d%s step 1 loss 2.5\n", before, first + i, after);
+    }
+    return n;
+}
+
+T_TEST(how_much_is_looked_at)
+{
+    fr_sv learned = steps_of("[R%] ", 4);
+    T_EQ_STR(read_line(learned, "[R2] text"), "rank 2");
+    size_t n = put_lines(learned.n, "[R", "]", 1, 1023);
+    T_EQ_STR(read_line((fr_sv){head, n}, "[R2] text"), "rank 2");
+    n = put_lines(n, "[R", "]", 1, 1024); /* one more than are told apart */
+    T_EQ_STR(read_line((fr_sv){head, n}, "[R2] text"), "");
+
+    for (int before = 95; before <= 96; before++) { /* lines without any tag, and then many with one */
+        n = put_lines(0, "loading part ", "", before, 0);
+        for (int i = 0; i < 60; i++) {
+            n = put_lines(n, "[R", "]", 4, 0);
+        }
+        T_EQ_STR(read_line((fr_sv){head, n}, "[R2] text"), before == 95 ? "rank 2" : "");
+    }
+    n = put_lines(put_lines(put_lines(0, "[R", "]", 2, 0), "[R", "]", 2, 0), "[R", "]", 1, 0);
+    T_EQ_STR(read_line((fr_sv){head, n}, "[R2] text"), ""); /* five lines */
+    n = put_lines(n, "[R", "]", 1, 1);
+    T_EQ_STR(read_line((fr_sv){head, n}, "[R2] text"), "rank 2");
+}
+
+T_TEST(so_many_shapes_are_weighed)
+{
+    static const struct { const char *before, *after; } others[] = {{"(R", ")"}, {"@", ":"}, {"{", "}"}, {"gpu", ":"}, {"w", ":"}, {"p", ":"}, {"task ", ":"}, {"proc ", ":"}};
+    for (size_t before = 7; before <= 8; before++) {
+        size_t n = 0;
+        for (size_t i = 0; i < before; i++) {
+            n = put_lines(n, others[i].before, others[i].after, 1, 0);
+        }
+        for (int i = 0; i < 20; i++) {
+            n = put_lines(n, "[R", "]", 4, 0);
+        }
+        T_EQ_STR(read_line((fr_sv){head, n}, "[R2] text"), before == 7 ? "rank 2" : "");
+    }
+}
+
 T_TEST(any_head_of_any_length)
 {
     static const char text[] = "[R0] step 0 loss 2.5\n\n[\n[[[[\n[R\n[R999999999\n(1/99999999999) x\n1\n#\n\x1b[31m[R1] x\x1b[0m\n\r\n[rank 1 of ] x";

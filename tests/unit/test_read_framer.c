@@ -53,6 +53,8 @@ static struct outcome run(fr_sv text, size_t step, uint32_t buffer, uint32_t edg
     bool was_partial = false, tail = false;
     while (fr_framer_next(&f, &c) == 1) {
         T_OK(c.bytes.n > 0 && c.offset == at && !o.last);
+        T_OK(c.window.p == c.bytes.p && c.window.n >= c.bytes.n);
+        T_OK(at != 0 || c.window.n >= (text.n < 60u << 10 ? text.n : 60u << 10)); /* input.h promises it, of any buffer */
         T_OK(c.cont == was_partial);
         T_OK(c.partial || c.last || c.bytes.p[c.bytes.n - 1] == '\n');
         T_OK(!(tail && !c.tail)); /* once in the tail, always */
