@@ -7,16 +7,13 @@
  *            Or the series ends in a rise without a pause: three doublings and 20
  *            x in all, or six points, 2 x in all and 1.5 x the largest of the 16 before; to at
  *            least 1 and no less than it began at.
- *            Or a short series (10 to 16 points, no more is known) does nothing but rise: Kendall's
- *            tau against time >= 0.75, and the mean of its last third 8 % and 0.05 over that of its
- *            first. Chance gives such a tau once in a thousand at 10 points.
  *            An evaluation loss diverges when it is 1.5 x and
  *            2.0 above the best so far (as printed, or seen).
  *   PLATEAU  (loss) >= 12 points to the end within 0.1 % of ln(n), or >= 30 points to the end
  *            within 1 % of ln(n) for a known number of classes or tokens n, their mean within
  *            0.4 % and without a trend (first and last third differ by less than 0.15 %); or >=
  *            13 points to the end that are the same to the last digit and at least 0.05 (smaller
- *            ones are cut off in print).
+ *            ones are cut off in print), or epochs, three of them, whose accuracy is the same, too.
  *            (accuracy) all points within 5 % of 1/n: 12 for n = 10, 20, 100; 100 within 1 %
  *            for n = 2.
  *            One point an epoch (no step, a whole epoch): six points are enough for both, also
@@ -93,9 +90,10 @@ static void flat_start(struct fr_series *s, struct fr_lane *l, const struct fr_a
     }
 }
 
-void fr_flat_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
+/* The same to the last digit. */
+static void count_same(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
 {
-    if (v == l->same_at && v != 0) { /* the same to the last digit */
+    if (v == l->same_at && v != 0) {
         if (++l->same_n == 1) {
             l->same = fr_mark_take(s, l->same, at, v, l->good_step, v);
         }
@@ -103,6 +101,12 @@ void fr_flat_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at,
         l->same_n = 0;
         l->same_at = v;
     }
+}
+
+void fr_flat_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
+{
+    count_same(s, l, at, v);
+    l->epoch_n += is_epoch(at->point) && l->epoch_n < UINT8_MAX;
     if (l->flat_n == 0) {
         if ((v > 2.27 && v < 12.6) || (v > 0.69 && v < 0.696)) {
             flat_start(s, l, at, v);
@@ -134,7 +138,14 @@ static int uniform_count(double ln)
     return 2;
 }
 
-void fr_flat_close(struct fr_series *s, struct fr_lane *l, bool at_end)
+/* So is the accuracy, epoch by epoch: everything gets the same answer. */
+static bool same_accuracy(const struct fr_group *g)
+{
+    const struct fr_lane *a = g->lanes[FR_METRIC_ACCURACY];
+    return a != NULL && a->same_n >= 2;
+}
+
+void fr_flat_close(struct fr_series *s, const struct fr_group *g, struct fr_lane *l, bool at_end)
 {
     uint32_t n = l->flat_n, same = l->same_n, narrow = l->narrow_n;
     l->flat_n = l->same_n = l->narrow_n = 0;
@@ -152,7 +163,7 @@ void fr_flat_close(struct fr_series *s, struct fr_lane *l, bool at_end)
         fr_pend(s, l, FR_FINDING_PLATEAU, l->narrow, narrow, true,
                 "loss stays within 0.1 %% of ln(%d) = %.4g for %u points: the output is uniform",
                 uniform_count(l->flat_at), l->flat_at, narrow);
-    } else if (same >= 12 && fabs(l->same_at) >= 0.05) {
+    } else if (fabs(l->same_at) >= 0.05 && (same >= 12 || (l->epoch_n > same && same >= 2 && same_accuracy(g)))) {
         fr_pend(s, l, FR_FINDING_PLATEAU, l->same, same, true,
                 "loss is %.6g to the last digit on %u lines in a row", l->same_at, same + 1);
     }
@@ -202,62 +213,12 @@ bool fr_growth_close(struct fr_series *s, struct fr_lane *l, bool at_end)
     return true;
 }
 
-/* Where a short series was lowest, and what follows. */
-static void climb(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
-{
-    if (l->n_good > FR_RING) {
-        return;
-    }
-    if (l->n_good == 1 || v <= l->climb_low) {
-        l->climb_low = v;
-    } else if (l->climb_last == l->climb_low) {
-        l->climb = fr_mark_take(s, l->climb, at, v, l->good_step, l->climb_low);
-    }
-    l->climb_last = v;
-}
-
-static double kendall_tau(const double *v, unsigned n)
-{
-    int concordant = 0;
-    for (unsigned i = 0; i < n; i++) {
-        for (unsigned k = i + 1; k < n; k++) {
-            concordant += (v[k] > v[i]) - (v[k] < v[i]);
-        }
-    }
-    return concordant / (n * (n - 1) / 2.0);
-}
-
-static double mean(const double *v, unsigned n)
-{
-    double sum = 0;
-    for (unsigned i = 0; i < n; i++) {
-        sum += v[i];
-    }
-    return sum / n;
-}
-
-void fr_climb_close(struct fr_series *s, struct fr_lane *l, bool at_end)
-{
-    unsigned n = l->ring_n, third = n / 3;
-    if (!at_end || n < 10 || l->n_good != n || l->rl || l->bar || l->level.found || l->climb == NULL) {
-        return;
-    }
-    double first = mean(l->ring, third), last = mean(l->ring + n - third, third);
-    if (!(first > 0 && last >= 1.08 * first && last - first >= 0.05 && kendall_tau(l->ring, n) >= 0.75)) {
-        return;
-    }
-    l->level.found = true;
-    fr_pend(s, l, FR_FINDING_DIVERGE, l->climb, 0, true, "loss does nothing but rise over its %u points, from %.4g to %.4g", n,
-            l->climb_low, l->climb_last);
-}
-
 void fr_trend_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
 {
     if (l->n_good <= 5) {
         l->begin_sum += v;
     }
     growth(s, l, at, v);
-    climb(s, l, at, v);
     double a = l->n_trend < 16 ? 1.0 / (double)(l->n_trend + 1) : 1.0 / 16;
     double d = v - l->smooth;
     l->n_trend++;
@@ -346,6 +307,7 @@ static double chance_near(double v)
 void fr_chance_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v)
 {
     double level = chance_near(v > 1 ? v / 100 : v);
+    count_same(s, l, at, v);
     if (l->n_good == 1 && level != 0) {
         l->flat_at = level;
         l->flat = fr_mark_take(s, l->flat, at, v, -1, level);

@@ -44,7 +44,7 @@ static const struct named len7[] = {
     KR("kl_loss", MARKS_RL), L("skipped", SKIPPED)
 };
 static const struct named len8[] = {
-    L("sft_loss", LOSS), L("gpt_loss", LOSS), L("avg_loss", LOSS), R("ppo_loss", LOSS),
+    L("sft_loss", LOSS), L("gpt_loss", LOSS), L("avg_loss", LOSS), L("avr_loss", LOSS), R("ppo_loss", LOSS),
     L("val_loss", EVAL_LOSS), L("val loss", EVAL_LOSS), L("Val loss", EVAL_LOSS),
     L("Val Loss", EVAL_LOSS), L("val/loss", EVAL_LOSS), L("loss_val", EVAL_LOSS),
     L("actor/lr", LR), L("lr-AdamW", LR), L("sec/step", STEP_TIME), L("tokens/s", THROUGHPUT),

@@ -167,6 +167,7 @@ static void good_loss(struct fr_series *s, struct fr_group *g, struct fr_lane *l
     if (!l->bar) {
         fr_flat_add(s, l, at, v);
     }
+    fr_brief_add(s, l, at, v);
     bool normal = !fr_level_add(s, l, at, v);
     fr_trend_add(s, l, at, v);
     if (normal) {
@@ -183,6 +184,7 @@ static void good(struct fr_series *s, struct fr_group *g, struct fr_lane *l, con
         break;
     case FR_METRIC_GRAD_NORM:
         fr_norm_zero_add(s, l, at, v);
+        fr_brief_add(s, l, at, v);
         if (!fr_level_add(s, l, at, v)) {
             push(l, v);
         }

@@ -103,7 +103,7 @@ struct fr_scale {
 
 struct fr_lane {
     /* what every point touches, together */
-    uint8_t metric, ring_n, ring_at, keep_n;
+    uint8_t metric, ring_n, ring_at, keep_n, brief_n; /* brief_n: FR_RING + 1 when it is longer */
     bool rl, bar, bad_open, by_epoch; /* by_epoch: one point an epoch */
     uint8_t n_spikes, n_searches; /* harmless findings kept: a few tell the story */
     uint16_t speaker, since_baseline;
@@ -125,13 +125,15 @@ struct fr_lane {
     uint32_t growth_n, doubled_n;
     double growth_from, growth_last; /* value before the run; last value */
     double growth_over;              /* largest value of the ring before it */
-    struct fr_mark *climb;           /* the point behind the lowest of a short series */
-    double climb_low, climb_last;    /* the lowest; the last value */
+
+    double brief[FR_RING];         /* the whole of a series that is no longer */
+    struct fr_mark *first, *climb, *surge; /* its first point; that behind its lowest; its last leap */
 
     struct fr_mark *flat, *narrow, *same; /* begin of the run near ln(n), very near it, of equals */
     double flat_at, flat_head, flat_tail; /* ln(n); sum of the first 16; exponential mean */
     double same_at;
     uint32_t flat_n, same_n, narrow_n;
+    uint8_t epoch_n; /* points that are whole epochs */
 
     struct fr_mark *zero; /* begin of the run of zeros */
     double zero_base;
@@ -228,14 +230,14 @@ void fr_level_limit(struct fr_lane *l);
 /* true: v is not normal */
 bool fr_level_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
 void fr_level_close(struct fr_series *s, struct fr_lane *l, bool at_end);
-void fr_climb_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
-void fr_climb_close(struct fr_series *s, struct fr_lane *l, bool at_end);
 void fr_trend_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
 void fr_trend_close(struct fr_series *s, struct fr_lane *l, bool at_end);
 void fr_flat_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
-void fr_flat_close(struct fr_series *s, struct fr_lane *l, bool at_end);
+void fr_flat_close(struct fr_series *s, const struct fr_group *g, struct fr_lane *l, bool at_end);
+void fr_brief_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
+/* Before fr_trend_close. */
+void fr_brief_close(struct fr_series *s, const struct fr_group *g, struct fr_lane *l, bool at_end);
 /* true: found, so the jump in it need not be told */
-void fr_climb_close(struct fr_series *s, struct fr_lane *l, bool at_end); /* before fr_trend_close */
 bool fr_growth_close(struct fr_series *s, struct fr_lane *l, bool at_end);
 void fr_chance_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at, double v);
 void fr_chance_close(struct fr_series *s, struct fr_lane *l, bool at_end);

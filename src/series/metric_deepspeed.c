@@ -69,6 +69,23 @@ static bool parse_timer(const char *p, const char *e, struct fr_point *ret)
     return true;
 }
 
+/* "8.0 to 4.0": the fused optimizer's line, once per process. */
+static bool parse_reduced(const char *p, const char *e, struct fr_point *ret)
+{
+    double from, to;
+    if (!fr_num(&p, e, &from) || !FR_AT(p, e, " to ")) {
+        return false;
+    }
+    p += sizeof " to " - 1;
+    if (!fr_num(&p, e, &to)) {
+        return false;
+    }
+    ret->flags |= FR_POINT_OVERFLOW;
+    ret->attempted = from;
+    fr_point_set(ret, FR_METRIC_LOSS_SCALE, to);
+    return true;
+}
+
 static bool parse(fr_sv text, struct fr_point *ret)
 {
     const char *e = text.p + text.n, *p;
@@ -85,6 +102,9 @@ static bool parse(fr_sv text, struct fr_point *ret)
         fr_bar_ratio(text.p, p, &ret->step, &ret->max_step);
         return parse_overflow(p, e, ret);
     }
+    if ((p = FR_SEEK(text.p, e, "Reducing dynamic loss scale from ")) != NULL) {
+        return parse_reduced(p + sizeof "Reducing dynamic loss scale from " - 1, e, ret);
+    }
     if (FR_SEEK(text.p, e, "loss scale already at minimum") != NULL) {
         ret->flags |= FR_POINT_OVERFLOW | FR_POINT_AT_MINIMUM;
         fr_point_set(ret, FR_METRIC_SKIPPED, 1);
@@ -94,7 +114,7 @@ static bool parse(fr_sv text, struct fr_point *ret)
 }
 
 static const char *const literals[] = {", skipped=", "CurrSamplesPerSec=", "OVERFLOW! Rank ",
-                                       "loss scale already at minimum", NULL};
+                                       "Reducing dynamic loss scale from ", "loss scale already at minimum", NULL};
 static const struct fr_dialect_sample samples[] = {
     {"[2024-02-03 04:05:06,789] [INFO] [logging.py:96:log_dist] [Rank 0] step=30, skipped=4, "
      "lr=[2.5e-05, 2.5e-05], mom=[(0.9, 0.95)]",
@@ -118,6 +138,9 @@ static const struct fr_dialect_sample samples[] = {
     {"Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting "
      "run.",
      "skipped=1 overflow minimum"},
+    {"[2021-02-03 04:05:06,789] [INFO] [fused_optimizer.py:316:_update_scale] Reducing dynamic loss scale from 8.0 to 4.0",
+     "loss_scale=4 overflow from=8"},
+    {"Reducing dynamic loss scale from now on", ""},
     {"usage: train.py step=N, skipped=K", ""},
     {NULL, NULL},
 };

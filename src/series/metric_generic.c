@@ -109,6 +109,8 @@ static const struct fr_dialect_sample samples[] = {
      "[step]    89 | [time] 0.4m",
      "step=89 loss=12.5"},
     {"step: 200 total_loss: nan obj_cls: 1.5 frag_loc: 2.5", "step=200 loss=nan"},
+    {"step: 200 mel_loss: nan dur_loss: 0.5", "step=200 loss=nan aux_loss=nan"},
+    {"step: 200 mel_loss: 0.25 dur_loss: 0.5", "step=200 aux_loss=0.25"},
     {"\x1b[32m10:00:00\x1b[0m | trainer.loop:step:210 - step=44 loss=2.25 gnorm=0.5 "
      "mem_alloc=41.2GiB",
      "step=44 loss=2.25 grad_norm=0.5"},

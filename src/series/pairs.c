@@ -156,6 +156,15 @@ static void put(struct fr_point *ret, struct fr_mkey k, double v)
     fr_mkey_put(ret, k, v);
 }
 
+/* Where no total is printed, a part of the loss that is NaN makes it so. */
+static void only_a_part(struct fr_point *ret)
+{
+    if (!fr_point_has(ret, FR_METRIC_LOSS) && fr_point_has(ret, FR_METRIC_AUX_LOSS) && isnan(ret->value[FR_METRIC_AUX_LOSS]) &&
+        (ret->flags & FR_POINT_RL) == 0) {
+        fr_point_set(ret, FR_METRIC_LOSS, NAN);
+    }
+}
+
 unsigned fr_pairs(const char *p, const char *e, struct fr_point *ret)
 {
     unsigned n = 0;
@@ -192,6 +201,7 @@ unsigned fr_pairs(const char *p, const char *e, struct fr_point *ret)
             n++;
         }
     }
+    only_a_part(ret);
     return n;
 }
 

@@ -177,9 +177,9 @@ static void close_lane(struct fr_series *s, struct fr_group *g, struct fr_lane *
             l->level.found = true;
         }
         fr_level_close(s, l, at_end);
-        fr_climb_close(s, l, at_end);
+        fr_brief_close(s, g, l, at_end);
         fr_trend_close(s, l, at_end);
-        fr_flat_close(s, l, at_end);
+        fr_flat_close(s, g, l, at_end);
         break;
     case FR_METRIC_STEP_TIME:
     case FR_METRIC_THROUGHPUT:

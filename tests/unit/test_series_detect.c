@@ -385,36 +385,6 @@ T_TEST(rise_without_a_pause)
     end(&r);
 }
 
-T_TEST(short_and_only_rising)
-{
-    static const double v[] = {1.453, 1.406, 1.415, 1.426, 1.459, 1.436, 1.468, 1.503, 1.513, 1.565, 1.562, 1.614};
-    struct run r;
-    begin(&r, 79);
-    for (int i = 0; i < 12; i++) {
-        add1(&r, i, FR_METRIC_LOSS, v[i]);
-    }
-    expect(&r, FR_METRIC_LOSS, FR_FINDING_DIVERGE, 3); /* the one behind the lowest */
-    end(&r);
-
-    begin(&r, 79); /* too short to tell */
-    for (int i = 0; i < 9; i++) {
-        add1(&r, i, FR_METRIC_LOSS, v[i]);
-    }
-    expect_healthy(&r, "nine points", 0);
-
-    begin(&r, 79); /* it has been higher: longer logs know what is usual */
-    for (int i = 0; i < 24; i++) {
-        add1(&r, i, FR_METRIC_LOSS, i < 12 ? 2.0 - 0.05 * i : v[i - 12]);
-    }
-    expect_healthy(&r, "a rise after a fall", 0);
-
-    begin(&r, 79);
-    for (int i = 0; i < 12; i++) { /* up and down */
-        add1(&r, i, FR_METRIC_LOSS, v[i * 5 % 12]);
-    }
-    expect_healthy(&r, "the same in another order", 0);
-}
-
 T_TEST(auxiliary_loss_explodes)
 {
     static const double v[] = {1.02, 1.01, 1.7, 4.5, 10.0, 28.0};
