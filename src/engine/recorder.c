@@ -13,7 +13,7 @@ int fr_recorder_init(struct fr_recorder *r, struct fr_source_evidence *ev,
                      const struct fr_library *lib, const struct fr_peel_ctx *peel)
 {
     *r = (struct fr_recorder){
-        .ev = ev, .lib = lib, .peel = peel, .last_speaker = UINT32_MAX, .newest = UINT32_MAX};
+        .ev = ev, .lib = lib, .peel = peel, .last_speaker = UINT32_MAX, .newest = UINT32_MAX, .said_rank = -1};
     fr_map_init(&r->by_content, &r->keys);
     fr_map_init(&r->by_speaker, &r->keys);
     r->per_signal = fr_calloc(lib->n_signals + 1, sizeof *r->per_signal);
@@ -382,12 +382,14 @@ static int one_event(struct fr_recorder *r, struct fr_scanner *scanner, const st
     return 0;
 }
 
-/* An indented line without a header goes on with the message of the line above: a warning's second line is no error. */
+/* A line without a header goes on with the message of the line above: indented, it is no error but a warning's second line; and
+ * CANN's own error stands below that of torch_npu, which says the rank. */
 static bool goes_on(const struct fr_recorder *r, const struct fr_record *rec)
 {
     bool bare = rec->level == FR_LEVEL_NONE && rec->when.basis == FR_TIME_BASIS_NONE && rec->text.n != 0;
-    return bare && (rec->text.p[0] == ' ' || rec->text.p[0] == '\t') && rec->lineno == r->said_line + 1 &&
-           r->said_level == FR_LEVEL_WARN && !r->in_trace;
+    bool indented = bare && (rec->text.p[0] == ' ' || rec->text.p[0] == '\t');
+    return bare && rec->lineno == r->said_line + 1 &&
+           ((indented && r->said_level == FR_LEVEL_WARN && !r->in_trace) || (r->said_rank >= 0 && fr_is_cann(rec->text)));
 }
 
 int fr_recorder_event(struct fr_recorder *r, struct fr_scanner *scanner,
@@ -400,11 +402,13 @@ int fr_recorder_event(struct fr_recorder *r, struct fr_scanner *scanner,
         continued = *given;
         continued.level = r->said_level;
         continued.when = r->said;
+        continued.who.rank = continued.who.rank < 0 ? r->said_rank : continued.who.rank;
         rec = &continued;
     }
     r->said_line = rec->lineno;
     r->said_level = rec->level;
     r->said = rec->when;
+    r->said_rank = rec->who.rank;
     int rc = one_event(r, scanner, rec, signals, n_signals, n_facts > 0 ? &facts[0] : NULL, 0);
     for (int i = 1; rc == 0 && i < n_facts; i++) {
         rc = one_event(r, scanner, rec, NULL, 0, &facts[i], i);

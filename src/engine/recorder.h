@@ -38,6 +38,7 @@ struct fr_recorder {
     uint16_t *per_signal;
     uint64_t said_line;   /* the line recorded last, */
     uint8_t said_level;   /* its level, */
+    int32_t said_rank;    /* its rank, or -1, */
     struct fr_when said;  /* and its time */
     bool in_trace; /* set by the caller: a traceback is open, or this line opens one */
 };

@@ -25,6 +25,17 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     return true;
 }
 
+bool fr_is_cann(fr_sv text)
+{
+    uint64_t code;
+    const char second = fr_lex_peek(text, 1);
+    if (fr_lex_peek(text, 0) != 'E' || !(fr_is_digit(second) || (second >= 'A' && second <= 'Z'))) {
+        return false;
+    }
+    text = fr_sv_skip(text, 2);
+    return fr_lex_digits(&text, 4, 4, &code) && fr_lex_lit(&text, ": ");
+}
+
 static const struct fr_format_sample samples[] = {
     {"[ERROR] 2025-03-01-10:11:12 (PID:4010, Device:3, RankID:11) ERR00100 PTA call acl api failed.",
      "level=error time=2025-03-01T10:11:12 pid=4010 rank=11 text=\"ERR00100 PTA call acl api failed.\""},

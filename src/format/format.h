@@ -25,6 +25,8 @@ bool fr_segment_stays_whole(fr_sv line, size_t from);
 
 /* Peels every known prefix, several deep, in any order; strips ANSI (ESC and literal ^[[) into scratch when there is any. */
 void fr_peel(const struct fr_peel_ctx *ctx, fr_sv segment, struct fr_record *ret);
+/* "EJ0001: text": an error of CANN, the layer under torch_npu, which stands below that one's own. */
+bool fr_is_cann(fr_sv text);
 
 /* What a fact parser fills. Views borrow from the record or the scratch. */
 #define FR_DRAFT_CAPS 16

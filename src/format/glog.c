@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* glog: "E1130 14:52:02.024000 27144 place:1002] text": glog and absl builds (the number is a
  * thread), and torch's Python logging, torchrun's agent among it (the number is the process). Only
- * the latter prints a path of Python modules. */
+ * the latter prints a path of Python modules. Scripts that imitate it leave the number out. */
 #include "format/dialect.h"
 
 static bool is_python_place(fr_sv place)
@@ -19,12 +19,16 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
         return false;
     }
     at = fr_sv_skip(at, 1);
-    if (!fr_stamp_glog(&at, ctx->year, &when) || fr_lex_spaces(&at) == 0 ||
-        !fr_lex_digits(&at, 1, 18, &id) || fr_lex_spaces(&at) == 0 ||
-        !fr_lex_until(&at, ']', &place) || place.n > 200 || fr_sv_chr(place, ':') == FR_NPOS) {
+    if (!fr_stamp_glog(&at, ctx->year, &when) || fr_lex_spaces(&at) == 0) {
         return false;
     }
-    if (is_python_place(place)) {
+    fr_sv behind_id = at;
+    const bool has_id = fr_lex_digits(&behind_id, 1, 18, &id) && fr_lex_spaces(&behind_id) != 0;
+    at = has_id ? behind_id : at;
+    if (!fr_lex_until(&at, ']', &place) || place.n > 200 || fr_sv_chr(place, ':') == FR_NPOS || (!has_id && fr_sv_chr(place, ' ') != FR_NPOS)) {
+        return false;
+    }
+    if (has_id && is_python_place(place)) {
         if (id < 1u << 23) { /* Linux pids; 2.3 printed a thread ident of 15 digits */
             rec->who.pid = (int64_t)id;
         }
@@ -56,6 +60,8 @@ static const struct fr_format_sample samples[] = {
      "level=info pid=- text=\"Training: step 198\""},
     {"E0000 00:00:1746036466.123456    1234 cuda_dnn.cc:8579] Unable to register",
      "level=error time=2025-04-30T18:07:46.123456"},
+    {"W1201 15:11:10 fit.py:19] tracker: could not upload", "level=warn pid=- time=2026-12-01T15:11:10 text=\"tracker: could not upload\""},
+    {"W1201 15:11:10 of 3 parts: 19] text", "level=-"},
     {"E808 words", "level=-"},
     {NULL, NULL}};
 

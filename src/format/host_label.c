@@ -108,7 +108,7 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
         !fr_lex_name(&at, &name) || !fr_lex_lit(&at, ": ") || !looks_like_host(name)) {
         return false;
     }
-    rec->who.node = name;
+    rec->who.node = fr_sv_starts(name, FR_SV("slurmstepd-")) ? fr_sv_skip(name, sizeof "slurmstepd-" - 1) : name;
     rec->text = at;
     return true;
 }
@@ -121,6 +121,7 @@ static const struct fr_format_sample samples[] = {
     {"fit-worker-2  | [rank3]: KeyError: 'x'", "node=fit-worker-2 rank=3"},
     {"cn042:3: Traceback (most recent call last):", "node=cn042 local_rank=3"},
     {"gpu-n01:0:   File \"a.py\", line 2, in f", "node=gpu-n01 local_rank=0 text=\"  File \\\"a.py\\\", line 2, in f\""},
+    {"slurmstepd-gpu04-11: error: Detected 1 oom-kill event(s) in StepId=81.0.", "node=gpu04-11"},
     {"socket.cpp:12: text", "node=- local_rank=-"},
     {"10.31.220.18: bash: line 0: cd: /data/fit: No such file or directory", "node=10.31.220.18"},
     {"10.31.220.256: text", "node=-"},

@@ -39,6 +39,19 @@ static fr_sv joined(const struct fr_peel_ctx *ctx, fr_sv text, fr_sv tag)
     return (fr_sv){out, n + text.n};
 }
 
+/* "[gn-07:18213] *** Process received signal ***" behind a tag: its host and pid; the text keeps them. */
+static void take_process(struct fr_record *rec)
+{
+    fr_sv at = rec->text, name;
+    uint64_t pid;
+    bool named = fr_lex_char(&at, '[') && fr_lex_name(&at, &name) && fr_sv_chr(name, '.') == FR_NPOS && fr_lex_char(&at, ':') &&
+                 fr_lex_digits(&at, 1, 9, &pid) && fr_lex_lit(&at, "] ");
+    if (named && rec->who.node.n == 0) {
+        rec->who.node = name;
+        rec->who.pid = (int64_t)pid;
+    }
+}
+
 static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 {
     fr_sv at = rec->text, tag;
@@ -74,6 +87,7 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     }
     tag.n = (size_t)(at.p - tag.p);
     rec->text = joined(ctx, at, tag);
+    take_process(rec);
     return true;
 }
 
@@ -167,6 +181,8 @@ static const struct fr_format_sample samples[] = {
     {"[1,3]<stderr>:Traceback (most recent call last):",
      "task=3 rank=3 text=\"Traceback (most recent call last):\""},
     {"[1,3]<stderr>:KeyError[1,3]<stderr>:: 'lr'[1,3]<stderr>:", "task=3 rank=3 text=\"KeyError: 'lr'\""},
+    {"[1,12]<stderr>:[gn-07:18213] Signal: Segmentation fault (11)", "rank=12 node=gn-07 pid=18213 text=\"[gn-07:18213] Signal: Segmentation fault (11)\""},
+    {"[1,12]<stderr>:[loop.py:18] starts", "rank=12 node=- pid=-"},
     {"[5]<stderr>:Killed", "task=5 text=Killed"},
     {"Tue Nov 25 12:34:56 2025[1,0]<stdout>:hello", "task=0 text=hello outer=2025-11-25T12:34:56"},
     {"[12-16 14:27:10] Exit code: -9", "fact=exit exitcode=-9"},

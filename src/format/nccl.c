@@ -70,12 +70,14 @@ static void who_caps(struct fr_draft *d, const struct fr_record *rec)
     fr_draft_text(d, FR_KEY_NODE, rec->who.node);
 }
 
-/* "comm 0x557f rank 36 nranks 64 cudaDev 4 nvmlDev 4 busId 9b000 commId 0x5ae7 - Init COMPLETE" */
+/* "comm 0x557f rank 36 nranks 64 cudaDev 4 nvmlDev 4 busId 9b000 commId 0x5ae7 - Init COMPLETE",
+ * "Init timings - ncclCommInitRank: rank 1 nranks 16 total 1.57 (kernels 0.25, ..." */
 static bool init_fact(const struct fr_peel_ctx *ctx, const struct fr_record *rec,
                       struct fr_draft *d)
 {
     fr_sv text = rec->text, at, word;
-    if (!fr_sv_has(text, FR_SV(" - Init ")) || !fr_sv_has(text, FR_SV(" nranks "))) {
+    if ((!fr_sv_has(text, FR_SV(" - Init ")) && !fr_sv_starts(text, FR_SV("Init timings - "))) ||
+        !fr_sv_has(text, FR_SV(" nranks "))) {
         return false;
     }
     d->fact = FR_FACT_IDENTITY;
@@ -191,6 +193,7 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
 
 static const char *const literals[] = {" - Init COMPLETE",
                                        " - Init START",
+                                       "Init timings - ",
                                        "Bootstrap : Using",
                                        "Bootstrap: Using",
                                        "; OOB ",
@@ -214,6 +217,9 @@ static const struct fr_format_sample samples[] = {
     {"gpu-3:811:902 [0] NCCL INFO ncclCommInitRank comm 0xab rank 1 nranks 2 cudaDev 1 busId "
      "1018f000 - Init START",
      "fact=identity rank=1 world=2 comm=0xab pci=0101:8f:00"},
+    {"gpu-3:811:811 [1] NCCL INFO Init timings - ncclCommInitRank: rank 9 nranks 16 total 1.57 "
+     "(kernels 0.25, alloc 0.98, bootstrap 0.04, rest 0.00)",
+     "node=gpu-3 pid=811 fact=identity rank=9 world=16 pid=811"},
     {"[2026-05-05 06:16:47] gpu-3:811:902 [0] misc/shmutils.cc:88 NCCL WARN Error: failed to "
      "extend /dev/shm/nccl-WU to 96 bytes",
      "time=2026-05-05T06:16:47 level=warn text=\"Error: failed to extend /dev/shm/nccl-WU to 96 "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* own_tag: see own_tag.h. What makes a number a rank's: it stands in front of most lines, its values go to and fro as the lines
  * of processes do, every one comes more than once, and the word beside it is one for a process. A counter of steps or
- * batches only rises, or rises and starts again. */
+ * batches only rises, or rises and starts again. Or the lines behind it say so themselves: "[4]: rank 4 of 5 starts". */
 #include "format/own_tag.h"
 
 #include "base/vec.h"
@@ -20,7 +20,9 @@ struct shape {
     struct fr_own_tag tag;
     bool bare; /* no word stands beside the number */
     uint32_t lines, falls, leaps, metrics, distinct;
-    int32_t last, least, most;
+    uint32_t agree, differ;     /* lines that name their own rank: the number's, or another one */
+    int32_t last, least, most, agreed; /* agreed: the first number that was so named; -1: none */
+    bool agreed_twice;          /* and another one */
     uint16_t seen[VALUES];
 };
 
@@ -98,7 +100,8 @@ static bool take_after(fr_sv *at, fr_sv *ret)
     }
     i = apart ? 2 : i;
     char next = fr_lex_peek(*at, i);
-    if (next != ' ' && next != '\t' && !(next == '[' && i > 0)) {
+    bool closed = i == 2 && fr_sv_starts(*at, FR_SV("]:")); /* "[4]:Traceback" */
+    if (next != ' ' && next != '\t' && !(next == '[' && i > 0) && !closed) {
         return false;
     }
     *ret = fr_sv_head(*at, i);
@@ -147,9 +150,9 @@ static bool read_tag(fr_sv *at, struct fr_own_tag *ret, int32_t *ret_value, bool
     return true;
 }
 
-static bool same_shape(const struct fr_own_tag *a, const struct fr_own_tag *b)
+static bool same_tag(const struct fr_own_tag *a, const struct fr_own_tag *b)
 {
-    return a->of == b->of && a->number == b->number && a->n_before == b->n_before && a->n_after == b->n_after &&
+    return a->of == b->of && a->n_before == b->n_before && a->n_after == b->n_after &&
            memcmp(a->before, b->before, a->n_before) == 0 && memcmp(a->after, b->after, a->n_after) == 0;
 }
 
@@ -166,17 +169,40 @@ static bool tells_progress(fr_sv text)
     return false;
 }
 
+/* "rank 4 of 5 starts", "rank=4": the first rank that the text names; -1: none. */
+static int32_t named_rank(fr_sv text)
+{
+    int32_t rank = -1;
+    size_t at = fr_sv_find_ci(text, FR_SV("rank"));
+    fr_sv rest = at == FR_NPOS ? FR_SV_NONE : fr_sv_skip(text, at + 4);
+    if (!fr_lex_char(&rest, ' ') && !fr_lex_char(&rest, '=')) {
+        return -1;
+    }
+    return fr_lex_index(&rest, &rank) ? rank : -1;
+}
+
+static void compare(struct shape *s, int32_t value, fr_sv text)
+{
+    int32_t rank = named_rank(text);
+    s->agree += rank == value;
+    s->differ += rank >= 0 && rank != value;
+    if (rank == value) {
+        s->agreed_twice |= s->agreed >= 0 && s->agreed != value;
+        s->agreed = s->agreed < 0 ? value : s->agreed;
+    }
+}
+
 static void count(struct census *c, const struct fr_own_tag *tag, int32_t value, bool bare, fr_sv text)
 {
     uint32_t i = 0;
-    while (i < c->n && !same_shape(&c->v[i].tag, tag)) {
+    while (i < c->n && !same_tag(&c->v[i].tag, tag)) {
         i++;
     }
     if (i == c->n) {
         if (i == SHAPES) {
             return;
         }
-        c->v[c->n++] = (struct shape){.tag = *tag, .bare = bare, .last = value, .least = value, .most = value};
+        c->v[c->n++] = (struct shape){.tag = *tag, .bare = bare, .last = value, .least = value, .most = value, .agreed = -1};
     }
     struct shape *s = &c->v[i];
     bool again = value == s->least && s->last == s->most;
@@ -184,6 +210,7 @@ static void count(struct census *c, const struct fr_own_tag *tag, int32_t value,
     s->falls += value < s->last;
     s->leaps += value != s->last && value != s->last + 1 && !again;
     s->metrics += tells_progress(text);
+    compare(s, value, text);
     s->least = value < s->least ? value : s->least;
     s->most = value > s->most ? value : s->most;
     s->last = value;
@@ -204,10 +231,18 @@ static bool is_dense(const struct shape *s)
     return true;
 }
 
+static bool says_so(const struct shape *s)
+{
+    return s->agreed_twice && s->agree >= 3 * s->differ;
+}
+
 static bool is_proven(const struct shape *s, uint32_t lines)
 {
     if (s->lines < LINES_MIN || s->most >= VALUES || (s->tag.of >= 0 && s->most >= s->tag.of)) {
         return false;
+    }
+    if (says_so(s)) {
+        return s->lines * 2 >= lines;
     }
     if (s->tag.number == FR_OWN_RANK) {
         bool alone = s->distinct == 1 && fr_sv_find_ci((fr_sv){s->tag.before, s->tag.n_before}, FR_SV("rank")) != FR_NPOS;
@@ -256,6 +291,7 @@ bool fr_own_tag_learn(const struct fr_peel_ctx *ctx, fr_sv head, struct fr_own_t
     }
     if (best != NULL) {
         *ret = best->tag;
+        ret->number = says_so(best) ? FR_OWN_RANK : ret->number;
     }
     return best != NULL;
 }
@@ -269,7 +305,7 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     bool bare;
     if (own == NULL || own->number == FR_OWN_NONE || rec->is_kernel || rec->who.rank >= 0 || rec->who.local_rank >= 0 ||
         rec->who.task >= 0 || !fr_sv_starts(at, (fr_sv){own->before, own->n_before}) || !read_tag(&at, &tag, &value, &bare) ||
-        !same_shape(&tag, own)) {
+        !same_tag(&tag, own)) {
         return false;
     }
     switch (own->number) {

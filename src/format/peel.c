@@ -42,7 +42,7 @@ static size_t escape_len(fr_sv s)
 
 static size_t literal_len(fr_sv s, bool bare)
 {
-    static const char *const intros[] = {"^[[", "\\u001b[", "\\x1b[", "\\033["};
+    static const char *const intros[] = {"^[[", "\\u001b[", "\\x1b[", "\\033[", "#033["};
     for (size_t i = 0; i < sizeof intros / sizeof *intros; i++) {
         fr_sv intro = fr_sv_z(intros[i]);
         if (fr_sv_starts(s, intro)) {
@@ -85,7 +85,7 @@ size_t fr_peel_strip_ansi(fr_sv s, char *ret)
     while (s.n > 0) {
         char c = s.p[0];
         size_t skip = c == '\033' ? escape_len(s) : c == '\b' ? 1 : 0;
-        if (skip == 0 && (c == '^' || c == '\\' || c == '[')) {
+        if (skip == 0 && (c == '^' || c == '\\' || c == '#' || c == '[')) { /* "#033[": rsyslog's */
             skip = literal_len(s, bare);
         }
         if (skip == 0) {

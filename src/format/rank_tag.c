@@ -45,10 +45,10 @@ static bool peel_tag(struct fr_record *rec)
 }
 
 /* "[RANK 3] text", "[RANK3] text", "[rank: 3] text", "[rank 3] text", "[Global
- * Rank 3] text" */
+ * Rank 3] text", "[] [rank=3] text" of Determined, where the container has no name */
 static bool peel_words(struct fr_record *rec)
 {
-    fr_sv at = fr_sv_skip(rec->text, 1);
+    fr_sv at = fr_sv_skip(rec->text, fr_sv_starts(rec->text, FR_SV("[] [")) ? 4 : 1);
     int32_t rank = -1;
     if (!fr_lex_lit(&at, "rank: ") && !fr_lex_lit(&at, "rank=") && !fr_lex_lit(&at, "rank ") &&
         !fr_lex_lit(&at, "RANK ") && !fr_lex_lit(&at, "RANK") && !fr_lex_lit(&at, "Global Rank ") &&
@@ -146,6 +146,7 @@ static const struct fr_format_sample samples[] = {
      "local_rank=0 rank=- level=info time=2026-01-02T03:04:05.123 text=\"step: "
      "10  loss:  7.1\""},
     {"[rank1]:  Original exception:", "rank=1 local_rank=-"},
+    {"[] [rank=2] RuntimeError: text", "rank=2 text=\"RuntimeError: text\""},
     {"2025-01-02 03:04:05 [rank6]: KeyError: 'y'",
      "rank=6 time=2025-01-02T03:04:05 text=\"KeyError: 'y'\""},
     {"[RANK 1] loading", "rank=1 text=loading"},

@@ -122,6 +122,7 @@ static bool stop_fact(struct fr_draft *d, fr_sv text)
     if (!fr_sv_has(text, FR_SV("Job step aborted: Waiting")) &&
         !fr_sv_has(text, FR_SV("srun: forcing job termination")) &&
         !fr_sv_has(text, FR_SV("srun: Terminating ")) &&
+        !fr_sv_has(text, FR_SV("_step_signal: Terminating ")) &&
         !fr_sv_has(text, FR_SV("srun: Force Terminated"))) {
         return false;
     }
@@ -173,6 +174,7 @@ static const char *const literals[] = {"srun: error: ",
                                        "Job step aborted: Waiting",
                                        "srun: forcing job termination",
                                        "srun: Terminating ",
+                                       "_step_signal: Terminating ",
                                        "srun: Force Terminated",
                                        "Bypassing signal ",
                                        "Caught signal ",

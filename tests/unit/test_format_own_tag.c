@@ -53,6 +53,22 @@ static const char *read_line(fr_sv source, const char *line)
     return said;
 }
 
+/* Few lines, and of numbers: what they are is said behind them. */
+T_TEST(tags_that_agree_with_the_text)
+{
+    static const struct { const char *source, *line, *want; } rows[] = {
+        {"[4]:I rank 4 of 5 starts\n[0]:I rank 0 of 5 starts\n[3]:I rank 3 of 5 starts\n[2]:I rank 2 of 5 starts\n[1]:I rank 1 of 5 starts\n[0]:I step=4\n",
+         "[4]:KeyError: 'x'", "rank 4"},
+        {"worker1> Rank 1 is connected\nworker0> Rank 0 is connected\nworker2> Rank 2 is connected\nworker0> a\nworker0> b\nworker1> c\n", "worker2> KeyError: 'x'", "rank 2"},
+        {"[4]:I rank 1 of 5 starts\n[0]:I rank 2 of 5 starts\n[3]:I rank 0 of 5 starts\n[2]:I rank 2 of 5 starts\n[1]:I rank 3 of 5 starts\n[0]:I step=4\n",
+         "[4]:KeyError: 'x'", ""}, /* another numbering */
+        {"[4]:I rank 4 of 5 starts\n[0]:a\n[3]:b\n[2]:c\n[1]:d\n[0]:e\n", "[4]:KeyError: 'x'", ""}, /* one may agree by chance */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        T_EQ_STR(read_line(fr_sv_z(rows[i].source), rows[i].line), rows[i].want);
+    }
+}
+
 T_TEST(tags_that_people_make_up)
 {
     static const struct { const char *form, *line, *want; } rows[] = {

@@ -108,6 +108,7 @@ T_TEST(prefixes_stack)
 
 T_TEST(terminals)
 {
+    T_EQ_SV(peel("#033[2m#033[33m(raylet)#033[0m lost").text, FR_SV("lost"));
     T_EQ_SV(peel("\033[1;36m(EngineCore pid=5)\033[0;0m \033[31mlost\033[0m").text, FR_SV("lost"));
     T_EQ_SV(peel("^[[1;36m(EngineCore pid=5)^[[0;0m lost").text, FR_SV("lost"));
     T_EQ_SV(peel("[36m(EngineCore pid=5)[0m lost").text, FR_SV("lost"));
