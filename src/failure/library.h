@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "model/diagnosis.h"
 
-enum fr_about { FR_ABOUT_REPORTER, FR_ABOUT_CAPTURED, FR_ABOUT_PEER, FR_ABOUT_NOBODY };
+enum fr_about { FR_ABOUT_REPORTER, FR_ABOUT_CAPTURED, FR_ABOUT_PEER, FR_ABOUT_NOBODY, FR_ABOUT_SELF };
 
 struct fr_capture_def { const char *name, *regex; }; /* regex: PCRE2, one group */
 

@@ -18,7 +18,7 @@ static const char *const severities[] = {"info", "low", "medium", "high", "criti
 static const char *const layers[] = {"hardware",  "driver", "network",   "runtime", "framework",
                                      "user-code", "data",   "scheduler", "storage", NULL};
 static const char *const owners[] = {"ml-engineer", "infrastructure", "data", "platform", NULL};
-static const char *const abouts[] = {"reporter", "captured", "peer", "nobody", NULL};
+static const char *const abouts[] = {"reporter", "captured", "peer", "nobody", "self", NULL};
 static const char *const no_strings[] = {NULL};
 
 struct parser {

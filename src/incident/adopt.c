@@ -22,6 +22,60 @@ static int32_t only_exit(const struct fr_case *c, int code)
     return found;
 }
 
+/* Unsigned complaints say that a peer is gone, and none that one is late. One process had ended by itself; all others still ran when their
+ * launcher stopped them: it is that one which is gone. */
+static int32_t only_one_lost(const struct fr_case *c)
+{
+    const int32_t gone = only_exit(c, 1);
+    bool lost = false;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        if (c->ranks.v[i].rank != gone && !c->ranks.v[i].outlived) {
+            return -1;
+        }
+    }
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        if (o->attempt == c->attempt && (o->e->fact == FR_FACT_TIMEOUT || o->meaning == FR_MEANS_SYMPTOM)) {
+            lost |= o->e->fact == FR_FACT_PEER_LOST;
+            if (o->e->fact != FR_FACT_PEER_LOST || o->rank >= 0) {
+                return -1;
+            }
+        }
+    }
+    return lost && c->ranks.n > 1 ? gone : -1;
+}
+
+static bool is_by_srun(const struct fr_obs *o, enum fr_fact fact)
+{
+    return o->e->fact == fact && fr_sv_eq(fr_event_text(o->e, FR_KEY_REASON), FR_SV("srun"));
+}
+
+/* The one task whose end by itself srun tells before it stops the step: those that end behind that were told to. */
+static int32_t first_task(struct fr_case *c)
+{
+    const struct fr_obs *stop = NULL, *first = NULL;
+    for (uint32_t i = 0; i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        if (o->attempt == c->attempt && is_by_srun(o, FR_FACT_STOP_SENT) && (stop == NULL || o->e->line < stop->e->line)) {
+            stop = o;
+        }
+    }
+    for (uint32_t i = 0; stop != NULL && i < c->obs.n; i++) {
+        const struct fr_obs *o = &c->obs.v[i];
+        bool before = is_by_srun(o, FR_FACT_EXIT) && o->src == stop->src && o->e->line < stop->e->line;
+        if (o->attempt != c->attempt || !before) {
+            continue;
+        }
+        if (first != NULL || fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 1) {
+            return -1;
+        }
+        first = o;
+    }
+    fr_sv list = first == NULL ? FR_SV_NONE : fr_event_text(first->e, FR_KEY_RANKS);
+    uint64_t task;
+    return fr_sv_take_u64(&list, &task) && list.n == 0 ? fr_case_exit_rank(c, first) : -1; /* "1-3" are several */
+}
+
 /* The one child whose end mp.spawn reports: what follows in that file is its. */
 static int32_t only_spawned(const struct fr_case *c, const struct fr_cand *k)
 {
@@ -193,6 +247,25 @@ static bool by_end(struct fr_case *c, struct fr_cand *k, int code)
     if (rank >= 0) {
         fr_cand_rank(c, k, rank);
         fr_cand_for(c, k, "rank %d is the only one that ended by itself, and this is the only error", rank);
+        return true;
+    }
+    rank = told && k->n_unknown <= 1 ? only_one_lost(c) : -1;
+    if (rank >= 0) {
+        fr_cand_rank(c, k, rank);
+        fr_cand_for(c, k, "a peer was gone, and rank %d is the only one that had ended", rank);
+        return true;
+    }
+    int64_t lead;
+    const struct fr_rank *early = told && k->n_unknown <= 1 && !fr_case_has_complaints(c) ? fr_case_ended_first(c, &lead) : NULL;
+    if (early != NULL && early->cause == NULL) {
+        fr_cand_rank(c, k, early->rank);
+        fr_cand_for(c, k, "rank %d ended %lld s before any other one, and this is the only error", early->rank, (long long)(lead / FR_NS_PER_S));
+        return true;
+    }
+    rank = told && k->n_unknown <= 1 && !fr_case_has_complaints(c) ? first_task(c) : -1;
+    if (rank >= 0) {
+        fr_cand_rank(c, k, rank);
+        fr_cand_for(c, k, "task %d had ended by itself when srun stopped the others, and this is the only error", rank);
         return true;
     }
     return told && each_exit(c, k);

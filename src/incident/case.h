@@ -145,6 +145,9 @@ int32_t fr_case_last_child(struct fr_case *c, int64_t *ret_pid); /* the rank of 
 /* exits.c: mpirun, horovodrun and vLLM say which process was the first to end, which is no complaint of its own */
 bool fr_case_told_first(const struct fr_obs *exit);
 bool fr_case_has_complaints(const struct fr_case *c);           /* exits.c: somebody lost a peer or waited in vain, whoever it was */
+/* Of the ranks that ended by themselves the one that did so first, by its launcher's clock, with a lead that no clock's skew explains;
+ * NULL: there is none, or it had lost a peer. */
+const struct fr_rank *fr_case_ended_first(const struct fr_case *c, int64_t *ret_lead);
 /* exits.c: whose end an EXIT fact reports, -1 unknown */
 /* "0-3,7" of srun -> fn for each task, with its rank or -1 where nobody proved it. */
 typedef void fr_task_fn(struct fr_case *c, const struct fr_obs *o, int32_t task, int32_t rank, void *ctx);

@@ -198,6 +198,7 @@ static void set_subject(const struct fr_case *c, struct fr_obs *o)
     case FR_ABOUT_CAPTURED: o->subject = captured_subject(c, o); break;
     case FR_ABOUT_PEER: o->subject = (int32_t)fr_event_num(o->e, FR_KEY_PEER_RANK, -1); break;
     case FR_ABOUT_NOBODY: o->subject = -1; break;
+    case FR_ABOUT_SELF: o->subject = o->rank; break;
     default:
         /* Whoever cannot reach a peer is only one end of the path. */
         o->subject = o->failure >= 0 && strcmp(c->lib->failures[o->failure].category, "network") == 0 ? -1 : o->rank;
@@ -406,6 +407,24 @@ static void handled(struct fr_case *c)
     }
 }
 
+/* A logger's warning and the traceback below it, once more: the place that survived it before does so again, also where the run is ended
+ * right behind it. */
+static void survived_before(struct fr_case *c)
+{
+    for (uint32_t i = 1; i < c->obs.n; i++) {
+        struct fr_obs *o = &c->obs.v[i];
+        const struct fr_trace *t = o->e->trace;
+        for (uint32_t k = i; t != NULL && t->mild && !o->recovered && k > 0 && c->obs.v[k - 1].src == o->src; k--) {
+            const struct fr_obs *p = &c->obs.v[k - 1];
+            const struct fr_trace *u = p->e->trace;
+            if (p->recovered && u != NULL && u != t && u->mild && u->frames_hash == t->frames_hash && fr_sv_eq(u->exception, t->exception)) {
+                o->recovered = true;
+                o->fatal = false;
+            }
+        }
+    }
+}
+
 static bool is_of_thread(const struct fr_event *e)
 {
     return fr_sv_starts(e->text, FR_SV("Exception in thread ")) || (e->trace != NULL && e->trace->in_thread);
@@ -551,6 +570,7 @@ void fr_case_classify(struct fr_case *c)
     ended_itself(c);
     handled(c);
     survived_elsewhere(c);
+    survived_before(c);
     caught(c);
     waits(c);
     joined_after_all(c);

@@ -135,11 +135,15 @@ static bool victims_agree(const struct fr_case *c, int32_t but)
     for (uint32_t i = 0; i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
         const struct fr_trace *t = o->e->trace;
-        if (o->attempt != c->attempt || t == NULL || t->kind != FR_TRACE_PYTHON || o->meaning != FR_MEANS_SYMPTOM || o->e->line != t->last_line ||
-            fr_sv_eq(t->func, FR_SV("<module>"))) { /* the outermost frame: the rest is mixed up with another's */
+        if (o->attempt != c->attempt || t == NULL || t->kind != FR_TRACE_PYTHON || o->meaning != FR_MEANS_SYMPTOM || o->e->line != t->last_line) {
             continue;
         }
-        if ((o->rank >= 0 && o->rank == but) || t->line <= 0 || (one != NULL && (t->line != one->line || !fr_sv_eq(t->file, one->file)))) {
+        bool outermost = fr_sv_eq(t->func, FR_SV("<module>")); /* the rest may be mixed up with another's, or the script is one file */
+        if (outermost && t->library.n == 0) {
+            continue;
+        }
+        bool same = one == NULL || (t->line == one->line && fr_sv_eq(t->file, one->file) && (!outermost || t->frames_hash == one->frames_hash));
+        if ((o->rank >= 0 && o->rank == but) || t->line <= 0 || !same) {
             return false;
         }
         one = t;

@@ -362,6 +362,29 @@ static void lone_exit(struct fr_case *c)
     }
 }
 
+const struct fr_rank *fr_case_ended_first(const struct fr_case *c, int64_t *ret_lead)
+{
+    const struct fr_rank *first = NULL;
+    int64_t second = INT64_MAX;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        if (!r->has_exit || r->stopped || r->exitcode == 0) {
+            continue;
+        }
+        if (ended_at(r) == FR_TIME_NONE) {
+            return NULL;
+        }
+        if (first == NULL || ended_at(r) < ended_at(first)) {
+            second = first == NULL ? second : ended_at(first);
+            first = r;
+        } else if (ended_at(r) < second) {
+            second = ended_at(r);
+        }
+    }
+    *ret_lead = second == INT64_MAX ? 0 : second - ended_at(first);
+    return *ret_lead >= 45 * FR_NS_PER_S && first->symptom == NULL ? first : NULL;
+}
+
 /* All ended by SIGTERM, which the launcher sent to all but one: that one got it from outside, and first. */
 static void stopped_alone(struct fr_case *c)
 {

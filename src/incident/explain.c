@@ -353,7 +353,7 @@ static fr_sv fingerprint(const struct fr_case *c, const struct fr_cand *k, struc
 
 static fr_sv why_first(const struct fr_cand *k, bool open, struct fr_report *r, const struct fr_incident *in)
 {
-    if (open) {
+    if (open && k->for_.n == 0) {
         return FR_SV("something failed or was stopped, and no line says why");
     }
     FR_AUTO(fr_buf) b = FR_BUF_INIT(2000);

@@ -100,9 +100,24 @@ static int32_t told_to_stop(const struct fr_case *c)
         } else if (o->e->fact == FR_FACT_STOP_RECEIVED && !ordered) {
             told = fr_case_class(c, "torchrun-sigterm-cascade");
         }
-        died |= o->e->fact == FR_FACT_EXIT && fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0;
+        int64_t code = o->e->fact == FR_FACT_EXIT ? fr_event_num(o->e, FR_KEY_EXITCODE, 0) : 0;
+        died |= code != 0 && code != -15; /* srun's "Terminated": it obeyed */
     }
     return died ? -1 : told;
+}
+
+/* Why is not said, but who: each launcher's table has the time of its first one. */
+static bool earliest_table(struct fr_case *c, struct fr_cand *k)
+{
+    int64_t lead = 0;
+    const struct fr_rank *r = fr_case_has_complaints(c) ? NULL : fr_case_ended_first(c, &lead);
+    if (r != NULL) {
+        k->scope = FR_SCOPE_RANK;
+        fr_cand_obs(c, k, (uint32_t)(r->exit - c->obs.v));
+        fr_cand_rank(c, k, r->rank);
+        fr_cand_for(c, k, "rank %d ended %lld s before any other one, and no line says why", r->rank, (long long)(lead / FR_NS_PER_S));
+    }
+    return r != NULL;
 }
 
 /* Something ended that should not have, and nothing says why: the page of the verdict, what was seen, what to collect. */
@@ -111,7 +126,8 @@ static int abstain(struct fr_case *c, struct fr_report *r)
     int32_t told = told_to_stop(c);
     int32_t f = told >= 0 ? told : fr_case_class(c, "inconclusive");
     struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SYMPTOM);
-    for (uint32_t i = 0; k != NULL && i < c->obs.n; i++) {
+    bool placed = k != NULL && told < 0 && earliest_table(c, k);
+    for (uint32_t i = 0; k != NULL && !placed && i < c->obs.n; i++) {
         const struct fr_obs *o = &c->obs.v[i];
         bool says = o->meaning == FR_MEANS_TEARDOWN || (o->e->fact == FR_FACT_EXIT && fr_event_num(o->e, FR_KEY_EXITCODE, 0) != 0);
         if (o->attempt == c->attempt && says) {

@@ -156,6 +156,34 @@ static bool on_another_rank(const struct fr_cand *a, const struct fr_cand *b)
     return a->ranks.n == 1 && b->ranks.n == 1 && a->ranks.v[0] != b->ranks.v[0];
 }
 
+/* A process does not end so because another one did. */
+static bool is_crash(const struct fr_failure *f)
+{
+    static const char *const ids[] = {"segfault", "torchrun-sigsegv", "sigbus-exit-minus-7", "illegal-instruction-cpu", NULL};
+    return fr_case_lists(ids, f->id);
+}
+
+static bool has_rank(const struct fr_cand *k, int32_t rank)
+{
+    for (uint32_t i = 0; i < k->ranks.n; i++) {
+        if (k->ranks.v[i] == rank) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Somebody was awaited in vain, and the launcher saw it crash, with others maybe: that is what was first. */
+static bool crash_explains(const struct fr_case *c, const struct fr_cand *crash, const struct fr_cand *k)
+{
+    bool all = crash->ground == FR_GROUND_EXIT && is_crash(fr_cand_class(c, crash)) && k->silent && k->ranks.n != 0 &&
+               (k->ground == FR_GROUND_COUNTERS || k->ground == FR_GROUND_ACCUSED || k->ground == FR_GROUND_SILENCE);
+    for (uint32_t i = 0; all && i < k->ranks.n; i++) {
+        all = has_rank(crash, k->ranks.v[i]);
+    }
+    return all;
+}
+
 static void against_each_other(struct fr_case *c)
 {
     for (uint32_t i = 0; i < c->cands.n; i++) {
@@ -177,6 +205,9 @@ static void against_each_other(struct fr_case *c)
             } else if (is_logic_error(c, o) && k->fatal && on_another_rank(k, o) && is_before(c, o, k)) {
                 k->score -= 40;
                 fr_cand_against(c, k, "rank %d had failed by itself before it", o->ranks.v[0]);
+            } else if (crash_explains(c, o, k)) {
+                k->score -= 60;
+                fr_cand_against(c, k, "a crash explains it");
             }
         }
     }
@@ -274,17 +305,20 @@ static bool is_whole(const struct fr_case *c)
     return c->ranks.n > 1 && fr_case_is_whole(c) && c->world <= (int32_t)c->ranks.n;
 }
 
-/* A process does not end so because another one did. */
-static bool is_crash(const struct fr_failure *f)
-{
-    static const char *const ids[] = {"segfault", "torchrun-sigsegv", "sigbus-exit-minus-7", "illegal-instruction-cpu", NULL};
-    return fr_case_lists(ids, f->id);
-}
-
 /* One rank's own log of what happens between ranks: whose fault it was is in the logs that are not here. */
 static bool one_side_of_it(const struct fr_case *c, const struct fr_failure *f)
 {
     return strncmp(f->id, "nccl-", 5) == 0 && strstr(f->id, "oom") == NULL && c->ranks.n == 1 && c->world != 1; /* memory is its own */
+}
+
+/* One log prints metrics: of a model that is everybody's, whoever prints its loss. Several may be of several runs. */
+static bool one_voice(const struct fr_case *c)
+{
+    uint32_t printing = 0;
+    for (uint32_t i = 0; i < c->set->sources.n; i++) {
+        printing += c->set->sources.v[i]->metric_points != 0;
+    }
+    return printing <= 1;
 }
 
 /* As many unnamed sightings as ranks, or as many unnamed deaths: a GPU assertion prints once per thread. */
@@ -319,7 +353,7 @@ static void set_scope(struct fr_case *c, struct fr_cand *k)
     if ((f->scope == FR_SCOPE_LAUNCHER && !one_said && !one_missing) || (f->scope == FR_SCOPE_NODE && k->ranks.n != 1 && !one_host_all)) {
         k->scope = one_host ? FR_SCOPE_NODE : f->scope;
     } else if (k->ground == FR_GROUND_SERIES && k->ranks.n != 1) {
-        k->scope = world > 1 ? FR_SCOPE_ALL_RANKS : FR_SCOPE_UNKNOWN;
+        k->scope = c->world == 1 || (world <= 1 && !one_voice(c)) ? FR_SCOPE_UNKNOWN : FR_SCOPE_ALL_RANKS;
     } else if (everywhere || counted) {
         k->scope = FR_SCOPE_ALL_RANKS;
     } else if (alike && (k->ranks.n != 1 || is_syntax_error(c, k))) {
@@ -331,7 +365,7 @@ static void set_scope(struct fr_case *c, struct fr_cand *k)
     } else if (((k->ground == FR_GROUND_EXIT && !is_crash(f)) || k->ground == FR_GROUND_SYMPTOM) && k->ranks.n > 1) {
         k->scope = FR_SCOPE_UNKNOWN; /* several died the same way: the numbers do not order them */
     } else if (told && k->ranks.n == 1 && one_side_of_it(c, f)) {
-        k->scope = FR_SCOPE_UNKNOWN;
+        k->scope = f->scope == FR_SCOPE_NODE ? FR_SCOPE_NODE : FR_SCOPE_UNKNOWN;
     } else if (told && k->ranks.n == 1 && others_cut_off(c, k)) {
         k->scope = FR_SCOPE_UNKNOWN; /* theirs may have been the same, and before it */
     } else if (k->ranks.n == 1) {
@@ -341,7 +375,8 @@ static void set_scope(struct fr_case *c, struct fr_cand *k)
     } else {
         k->scope = FR_SCOPE_UNKNOWN;
     }
-    if (k->scope != FR_SCOPE_RANK && k->scope != FR_SCOPE_RANKS) {
+    bool heard = k->scope == FR_SCOPE_NODE && k->ranks.n == 1; /* on that node, by this rank */
+    if (k->scope != FR_SCOPE_RANK && k->scope != FR_SCOPE_RANKS && !heard) {
         k->ranks.n = 0;
     }
 }
@@ -452,7 +487,7 @@ static bool is_first_seen(const struct fr_obs *exit)
     return fr_sv_eq(reason, FR_SV("agent")) || fr_sv_eq(reason, FR_SV("table-root"));
 }
 
-/* All ranks ended by themselves the way an exception does, the launcher saw another one than the winner first, and of all others the
+/* All ranks ended by themselves the way an exception does, the launcher saw another one than the winners first, and of all others the
  * log has lost every word. Who waits for a peer's GPU is stopped and does not end so: then they failed alike. */
 static void lost_words(struct fr_case *c, struct fr_cand *best)
 {
@@ -461,20 +496,19 @@ static void lost_words(struct fr_case *c, struct fr_cand *best)
     bool of_gpu = strncmp(id, "cuda-", 5) == 0 || strncmp(id, "oom-", 4) == 0, rooted = false;
     bool gpu = strcmp(category, "cuda") == 0 || (strcmp(category, "memory") == 0 && of_gpu);
     bool told = best->ground == FR_GROUND_SIGNAL || best->ground == FR_GROUND_TRACE;
-    if (best->scope != FR_SCOPE_RANK || !best->fatal || !told || !gpu || !is_whole(c) || fr_case_has_complaints(c)) {
+    if ((best->scope != FR_SCOPE_RANK && best->scope != FR_SCOPE_RANKS) || !best->fatal || !told || !gpu || !is_whole(c) || fr_case_has_complaints(c)) {
         return;
     }
     for (uint32_t i = 0; i < c->ranks.n; i++) {
         const struct fr_rank *r = &c->ranks.v[i];
-        bool other = r->rank != best->ranks.v[0];
-        if (!r->has_exit || r->stopped || r->exitcode != 1 || (other && r->cause != NULL)) {
+        bool other = !has_rank(best, r->rank);
+        if (!r->has_exit || (other && r->stopped) || r->exitcode != 1 || (other && r->cause != NULL)) {
             return;
         }
         rooted |= other && is_first_seen(r->exit);
     }
     if (rooted) {
-        fr_cand_for(c, best, "all %u ranks ended by themselves, rank %d was not the first one seen, and of the others the log has no word",
-                    c->ranks.n, best->ranks.v[0]);
+        fr_cand_for(c, best, "all %u ranks ended by themselves, the launcher saw first one of whom the log has no word", c->ranks.n);
         best->scope = FR_SCOPE_ALL_RANKS;
         best->ranks.n = 0;
     }

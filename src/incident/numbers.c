@@ -79,6 +79,12 @@ static void from_finding(struct fr_case *c, uint32_t src, const struct fr_findin
     }
 }
 
+/* A trainer's summary without a step, below it in the same log: it cannot have come first. */
+static bool is_below(const struct fr_finding *f, uint32_t f_src, const struct fr_finding *first, uint32_t src)
+{
+    return f->step < 0 && f_src == src && f->line > first->line;
+}
+
 /* The first of all findings of k's kind, by steps that ranks share; false when one of them tells no step. */
 static bool find_first(struct fr_case *c, struct fr_cand *k)
 {
@@ -88,7 +94,7 @@ static bool find_first(struct fr_case *c, struct fr_cand *k)
         const struct fr_source_evidence *s = c->set->sources.v[i];
         for (uint32_t n = 0; n < s->findings.n; n++) {
             const struct fr_finding *f = &s->findings.v[n];
-            if (f->metric != first->metric || f->kind != first->kind) {
+            if (f->metric != first->metric || f->kind != first->kind || is_below(f, i, k->finding, k->finding_src)) {
                 continue;
             }
             if (f->step < 0) {
@@ -171,7 +177,7 @@ enum { WENT_BAD = 1, SOUND_THEN = 2 };
 
 /* For each rank: did it go bad in that step or later, and does something of it say that it was sound in that step? NULL: something is
  * nobody's, or was bad by then. */
-static uint8_t *compare_ranks(struct fr_case *c, const struct fr_finding *first, int32_t rank)
+static uint8_t *compare_ranks(struct fr_case *c, const struct fr_finding *first, uint32_t src, int32_t rank)
 {
     uint8_t *state = FR_NEW_N(&c->arena, uint8_t, c->ranks.n + 1);
     for (uint32_t i = 0; state != NULL && i < c->set->sources.n; i++) {
@@ -181,6 +187,9 @@ static uint8_t *compare_ranks(struct fr_case *c, const struct fr_finding *first,
             const struct fr_rank *r = fr_case_rank(c, fr_case_rank_of(c, &f->who, i));
             if (f->metric != first->metric || f->kind != first->kind || (r != NULL && r->rank == rank)) {
                 continue;
+            }
+            if (r == NULL && (is_below(f, i, first, src) || f->step > first->step)) {
+                continue; /* nobody's, and later */
             }
             if (r == NULL || f->step <= first->step) {
                 return NULL;
@@ -202,7 +211,7 @@ static void first_to_go_bad(struct fr_case *c, struct fr_cand *k)
     }
     const struct fr_finding *first = k->finding;
     int32_t rank = fr_case_rank_of(c, &first->who, k->finding_src);
-    const uint8_t *state = rank < 0 ? NULL : compare_ranks(c, first, rank);
+    const uint8_t *state = rank < 0 ? NULL : compare_ranks(c, first, k->finding_src, rank);
     for (uint32_t i = 0; state != NULL && i < c->ranks.n; i++) {
         if (state[i] == WENT_BAD) {
             return; /* nothing was printed of it in that step */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* silence: law 4. When everybody who speaks is a victim, the rank that does not complain is the first suspect; when all
  * complain, the one that waited somewhere else is. Both need most of the world to be seen, or nobody is accused. */
-#include "incident/case.h"
+#include "incident/silence.h"
 
 #include <signal.h>
 #include <string.h>
@@ -18,13 +18,6 @@ static bool aborted(const struct fr_rank *r)
 {
     return r->has_exit && r->exitcode == -SIGABRT;
 }
-
-struct tally {
-    uint32_t victims, suspects, confessed, timeouts, closed;
-    const struct fr_rank *suspect[8];
-    int32_t first; /* obs index of the first complaint, -1 none */
-    int64_t late, gone; /* when the first of each kind came, FR_TIME_NONE: not known */
-};
 
 /* Waits of the start-up have classes of their own, which say more than "a rank stalled". */
 static int32_t startup_class(const struct fr_case *c, int32_t failure)
@@ -53,13 +46,13 @@ static void earliest(int64_t *at, int64_t ns)
 }
 
 /* It is late, not gone: peers wait in vain. Those of one that is gone may wait, too, but some see it go before that. */
-static bool is_late(const struct tally *t)
+static bool is_late(const struct fr_complaints *t)
 {
     bool went_first = t->gone != FR_TIME_NONE && t->late != FR_TIME_NONE && t->gone < t->late - FR_NS_PER_S;
     return t->timeouts != 0 && !went_first;
 }
 
-static void count_complaints(const struct fr_case *c, struct tally *t)
+static void count_complaints(const struct fr_case *c, struct fr_complaints *t)
 {
     t->first = -1;
     t->late = t->gone = FR_TIME_NONE;
@@ -80,7 +73,7 @@ static void count_complaints(const struct fr_case *c, struct tally *t)
     }
 }
 
-static void count_ranks(const struct fr_case *c, struct tally *t)
+static void count_ranks(const struct fr_case *c, struct fr_complaints *t)
 {
     for (uint32_t i = 0; i < c->ranks.n; i++) {
         const struct fr_rank *r = &c->ranks.v[i];
@@ -97,7 +90,7 @@ static void count_ranks(const struct fr_case *c, struct tally *t)
 }
 
 /* The one that does not complain said why it died: then it is not silent, and the others' complaints speak for it. */
-static bool has_spoken(struct fr_case *c, const struct tally *t)
+static bool has_spoken(struct fr_case *c, const struct fr_complaints *t)
 {
     for (uint32_t i = 0; t->suspects == 1 && i < c->cands.n; i++) {
         struct fr_cand *k = &c->cands.v[i];
@@ -111,7 +104,7 @@ static bool has_spoken(struct fr_case *c, const struct tally *t)
 }
 
 /* Peers were gone, but those that do not complain lived when the launcher saw the first end: they were not it. */
-static bool all_outlived(const struct tally *t)
+static bool all_outlived(const struct fr_complaints *t)
 {
     bool all = t->timeouts == 0;
     for (uint32_t i = 0; i < t->suspects && i < 8; i++) {
@@ -170,7 +163,7 @@ static void blame_thread(struct fr_case *c, const struct fr_rank *r)
     }
 }
 
-static void accuse_silent(struct fr_case *c, const struct tally *t)
+static void accuse_silent(struct fr_case *c, const struct fr_complaints *t)
 {
     int32_t f = wait_class(c, c->obs.v[t->first].failure);
     bool unheard = f < 0 && t->suspects == 1 && is_missing(c, t->suspect[0]);
@@ -241,7 +234,7 @@ static bool calls_collective(const struct fr_trace *t)
     return false;
 }
 
-static void accuse_odd(struct fr_case *c, const struct tally *t)
+static void accuse_odd(struct fr_case *c, const struct fr_complaints *t)
 {
     const struct fr_rank *usual = NULL, *odd = odd_place(c, &usual);
     bool called = odd != NULL && calls_collective(odd->trace) && !calls_collective(usual->trace);
@@ -261,8 +254,7 @@ static void accuse_odd(struct fr_case *c, const struct tally *t)
                 FR_SV_ARG(odd->trace->func), odd->trace->line, FR_SV_ARG(usual->trace->func), usual->trace->line);
 }
 
-/* A candidate by silence that nobody has a rank for yet, with the first complaint as its place; NULL: it is there already. */
-static struct fr_cand *by_silence(struct fr_case *c, const struct tally *t, int32_t failure, double score)
+struct fr_cand *fr_silence_cand(struct fr_case *c, const struct fr_complaints *t, int32_t failure, double score)
 {
     struct fr_cand *k = failure < 0 ? NULL : fr_case_cand(c, failure, FR_GROUND_SILENCE);
     if (k == NULL || k->ranks.n != 0) {
@@ -276,7 +268,7 @@ static struct fr_cand *by_silence(struct fr_case *c, const struct tally *t, int3
 
 /* Everybody waited in vain, and one rank had said that it is done with its training while each other one trained on: it left the loop
  * that the others are in. */
-static void accuse_finished(struct fr_case *c, const struct tally *t)
+static void accuse_finished(struct fr_case *c, const struct fr_complaints *t)
 {
     const struct fr_rank *done = NULL;
     for (uint32_t i = 0; i < c->ranks.n; i++) {
@@ -292,7 +284,7 @@ static void accuse_finished(struct fr_case *c, const struct tally *t)
             return; /* those who print nothing, or are behind, may be the ones that it waits for */
         }
     }
-    struct fr_cand *k = by_silence(c, t, last < 0 ? -1 : fr_case_class(c, "uneven-inputs-hang"), 27);
+    struct fr_cand *k = fr_silence_cand(c, t, last < 0 ? -1 : fr_case_class(c, "uneven-inputs-hang"), 27);
     if (k == NULL) {
         return;
     }
@@ -302,7 +294,7 @@ static void accuse_finished(struct fr_case *c, const struct tally *t)
 
 /* Every other rank waited in vain until its watchdog ended it, as its end shows where its words are lost; one was still running when the
  * launcher stopped it, long after the first had given up: it was not in that collective, or came to it last. */
-static void accuse_spared(struct fr_case *c, const struct tally *t)
+static void accuse_spared(struct fr_case *c, const struct fr_complaints *t)
 {
     const struct fr_rank *spared = NULL;
     int64_t stop = FR_TIME_NONE;
@@ -321,7 +313,7 @@ static void accuse_spared(struct fr_case *c, const struct tally *t)
         earliest(o->e->fact == FR_FACT_STOP_SENT && o->attempt == c->attempt ? &stop : NULL, o->e->when.ns);
     }
     bool late = spared != NULL && stop != FR_TIME_NONE && t->late != FR_TIME_NONE && stop - t->late >= 10 * FR_NS_PER_S;
-    struct fr_cand *k = by_silence(c, t, late && c->ranks.n >= 3 ? fr_case_class(c, "rank-stalled") : -1, 20);
+    struct fr_cand *k = fr_silence_cand(c, t, late && c->ranks.n >= 3 ? fr_case_class(c, "rank-stalled") : -1, 20);
     if (k == NULL) {
         return;
     }
@@ -338,7 +330,7 @@ static bool is_lost(const struct fr_rank *r)
 }
 
 /* Peers were gone. Several ranks say nothing, their launcher neither, and they are all that speak in one file: their node went. */
-static void accuse_node(struct fr_case *c, const struct tally *t)
+static void accuse_node(struct fr_case *c, const struct fr_complaints *t)
 {
     const struct fr_rank *one = NULL;
     uint32_t lost = 0;
@@ -363,7 +355,7 @@ static void accuse_node(struct fr_case *c, const struct tally *t)
         }
     }
     int32_t f = lost < 2 || t->timeouts != 0 || c->src_exits[one->life_src] != 0 ? -1 : fr_case_class(c, "silent-exit");
-    struct fr_cand *k = by_silence(c, t, f, 20);
+    struct fr_cand *k = fr_silence_cand(c, t, f, 20);
     if (k == NULL) {
         return;
     }
@@ -377,7 +369,7 @@ static void accuse_node(struct fr_case *c, const struct tally *t)
 }
 
 /* Peers were gone. All ranks but one say so, or lived on; of that one no more is known than that it ended by itself. */
-static void accuse_unheard(struct fr_case *c, const struct tally *t)
+static void accuse_unheard(struct fr_case *c, const struct fr_complaints *t)
 {
     const struct fr_rank *unheard = NULL;
     for (uint32_t i = 0; i < c->ranks.n; i++) {
@@ -389,7 +381,7 @@ static void accuse_unheard(struct fr_case *c, const struct tally *t)
         unheard = ended ? r : unheard;
     }
     int32_t f = unheard == NULL || t->timeouts != 0 || places_differ(c) ? -1 : fr_case_class(c, "silent-exit");
-    struct fr_cand *k = by_silence(c, t, f, 20);
+    struct fr_cand *k = fr_silence_cand(c, t, f, 20);
     if (k == NULL) {
         return;
     }
@@ -398,8 +390,30 @@ static void accuse_unheard(struct fr_case *c, const struct tally *t)
     fr_cand_for(c, k, "all others lost a peer, and of rank %d no more is known than that it ended by itself", unheard->rank);
 }
 
+/* All waited at one place, all but one until their time was up; that one only lost a peer: it came when they had given up. Of a rank that is
+ * gone nobody waits in vain, and one that waits with the others gives up when they do; of two, it may have waited for the other one. */
+static void accuse_late(struct fr_case *c, const struct fr_complaints *t)
+{
+    const struct fr_rank *late = NULL;
+    for (uint32_t i = 0; i < c->ranks.n; i++) {
+        const struct fr_rank *r = &c->ranks.v[i];
+        bool found_gone = r->timeout == NULL && late == NULL && r->symptom != NULL && r->symptom->e->fact == FR_FACT_PEER_LOST;
+        if (place_of(r) == NULL || (r->timeout == NULL && !found_gone)) {
+            return;
+        }
+        late = r->timeout == NULL ? r : late;
+    }
+    struct fr_cand *k = late == NULL || c->ranks.n < 3 || places_differ(c) ? NULL : fr_silence_cand(c, t, fr_case_class(c, "rank-stalled"), 24);
+    if (k == NULL) {
+        return;
+    }
+    k->silent = true;
+    fr_cand_rank(c, k, late->rank);
+    fr_cand_for(c, k, "all others waited until their time was up; rank %d came to the same place later, and found them gone", late->rank);
+}
+
 /* A wait that ran out while the log's last word of the program was "preparing data" or "saving": somebody was busy, not dead. */
-static void busy_elsewhere(struct fr_case *c, const struct tally *t, int32_t silent)
+static void busy_elsewhere(struct fr_case *c, const struct fr_complaints *t, int32_t silent)
 {
     static const char *const ids[] = {"slow-preprocessing-timeout", "slow-checkpoint-timeout", NULL};
     const struct fr_obs *wait = &c->obs.v[t->first];
@@ -427,122 +441,9 @@ static void busy_elsewhere(struct fr_case *c, const struct tally *t, int32_t sil
     }
 }
 
-/* The step of its last line, or when it came. */
-static int64_t last_sign(const struct fr_case *c, const struct fr_rank *r, bool steps)
-{
-    if (r->life == NULL) {
-        return FR_TIME_NONE;
-    }
-    if (steps) {
-        int64_t own = r->src >= 0 ? c->set->sources.v[r->src]->last_step : -1;
-        return own > r->life->last_step ? own : r->life->last_step >= 0 ? r->life->last_step : FR_TIME_NONE;
-    }
-    return r->seen;
-}
-
-/* All others waited until their time was up; one lost a peer, and had still been printing when the last sign of all others was as old as that
- * time: it was what they waited for, busy with something else. */
-static void accuse_busy(struct fr_case *c, const struct tally *t)
-{
-    const struct fr_rank *busy = NULL;
-    int64_t others = FR_TIME_NONE, limit = 0;
-    for (uint32_t i = 0; i < c->ranks.n; i++) {
-        const struct fr_rank *r = &c->ranks.v[i];
-        int64_t at = last_sign(c, r, false);
-        if (at == FR_TIME_NONE || r->symptom == NULL || (r->timeout == NULL && busy != NULL)) {
-            return;
-        }
-        if (r->timeout == NULL) {
-            busy = r;
-        } else {
-            int64_t ran = fr_event_num(r->timeout->e, FR_KEY_RAN_MS, 0);
-            limit = ran > limit ? ran : limit;
-            others = others == FR_TIME_NONE || at > others ? at : others;
-        }
-    }
-    int64_t at = busy == NULL || others == FR_TIME_NONE || limit < 1000 ? FR_TIME_NONE : last_sign(c, busy, false);
-    struct fr_cand *k = at == FR_TIME_NONE || at - others < limit * (FR_NS_PER_S / 1000) ? NULL : by_silence(c, t, fr_case_class(c, "rank-stalled"), 26);
-    if (k == NULL) {
-        return;
-    }
-    k->silent = true;
-    fr_cand_rank(c, k, busy->rank);
-    fr_cand_for(c, k, "all others waited until their time was up; rank %d still printed %lld s after their last line", busy->rank,
-                (long long)((at - others) / FR_NS_PER_S));
-}
-
-/* Three reports: logs that print every tenth step differ by ten where they differ by one report. */
-static int64_t three_reports(const struct fr_case *c, const struct fr_rank *r)
-{
-    const struct fr_source_evidence *s = c->set->sources.v[r->src];
-    int64_t stride = 1;
-    for (uint32_t i = 0; i < s->metrics.n; i++) {
-        const struct fr_metric_summary *m = &s->metrics.v[i];
-        int64_t each = m->points > 1 && m->first_step >= 0 ? (m->last_step - m->first_step) / (m->points - 1) : 1;
-        stride = each > stride ? each : stride;
-    }
-    return 3 * stride;
-}
-
-/* Nobody complained. One rank's own log ends long before all others' (in steps, or in time by far more than they differ among
- * themselves): it stopped, and the others may not even have noticed yet. */
-static const struct fr_rank *ended_early(const struct fr_case *c, bool steps, int64_t *ret_gap)
-{
-    const struct fr_rank *low = NULL;
-    int64_t lowest = INT64_MAX, second = INT64_MAX, top = INT64_MIN;
-    uint32_t known = 0;
-    for (uint32_t i = 0; i < c->ranks.n; i++) {
-        int64_t at = last_sign(c, &c->ranks.v[i], steps);
-        if (at == FR_TIME_NONE || c->ranks.v[i].src < 0) {
-            continue;
-        }
-        known++;
-        top = at > top ? at : top;
-        if (at < lowest) {
-            second = lowest;
-            lowest = at;
-            low = &c->ranks.v[i];
-        } else if (at < second) {
-            second = at;
-        }
-    }
-    int64_t least = steps && low != NULL ? three_reports(c, low) : 120 * FR_NS_PER_S;
-    bool alone = known >= 3 && known == c->ranks.n && second != INT64_MAX && second - lowest >= least &&
-                 top - second <= (second - lowest) / 3;
-    *ret_gap = alone ? second - lowest : 0;
-    return alone && !low->done ? low : NULL;
-}
-
-static void by_last_sign(struct fr_case *c)
-{
-    int64_t gap = 0;
-    bool steps = true;
-    const struct fr_rank *r = ended_early(c, true, &gap);
-    if (r == NULL) {
-        steps = false;
-        r = ended_early(c, false, &gap);
-    }
-    int32_t f = r == NULL ? -1 : fr_case_class(c, "rank-stalled");
-    struct fr_cand *k = f < 0 ? NULL : fr_case_cand(c, f, FR_GROUND_SILENCE);
-    if (k == NULL || r->cause != NULL) {
-        return;
-    }
-    k->ground = FR_GROUND_SILENCE;
-    k->silent = true;
-    k->score = 22;
-    k->life = r->life;
-    k->life_src = r->life_src;
-    fr_cand_rank(c, k, r->rank);
-    if (steps) {
-        fr_cand_for(c, k, "the log of rank %d ends %lld steps before all others", r->rank, (long long)gap);
-    } else {
-        fr_cand_for(c, k, "the log of rank %d ends %lld s before all others", r->rank, (long long)(gap / FR_NS_PER_S));
-    }
-}
-
 /* Nobody's start-up came through, and of the ranks 0 to n one number is missing: it is what all others, rank 0 with the store among them,
  * wait for. */
-static void accuse_gap(struct fr_case *c, const struct tally *t)
+static void accuse_gap(struct fr_case *c, const struct fr_complaints *t)
 {
     int32_t f = startup_class(c, c->obs.v[t->first].failure), missing = -1, next = 0;
     for (uint32_t i = 0; i < c->ranks.n; i++, next++) {
@@ -555,7 +456,7 @@ static void accuse_gap(struct fr_case *c, const struct tally *t)
         }
         missing = r->rank != next ? next++ : missing;
     }
-    struct fr_cand *k = by_silence(c, t, missing < 0 || c->ranks.n < 3 || c->world > next ? -1 : f, 20);
+    struct fr_cand *k = fr_silence_cand(c, t, missing < 0 || c->ranks.n < 3 || c->world > next ? -1 : f, 20);
     if (k == NULL) {
         return;
     }
@@ -566,10 +467,10 @@ static void accuse_gap(struct fr_case *c, const struct tally *t)
 
 void fr_case_silence(struct fr_case *c)
 {
-    struct tally t = {0};
+    struct fr_complaints t = {0};
     count_complaints(c, &t);
     if (t.first < 0) {
-        by_last_sign(c);
+        fr_last_signs(c);
         return;
     }
     if (t.timeouts + t.closed == 0) {
@@ -588,7 +489,8 @@ void fr_case_silence(struct fr_case *c)
     }
     if (t.confessed == 0 && whole) {
         accuse_spared(c, &t);
-        accuse_busy(c, &t);
+        fr_accuse_busy(c, &t);
+        accuse_late(c, &t);
         accuse_unheard(c, &t);
         accuse_node(c, &t);
         accuse_finished(c, &t);

@@ -175,6 +175,32 @@ T_TEST(one_side_of_what_happens_between_ranks)
     LOGS_CASES(rows);
 }
 
+#define TABLE_OF(at, host, r, pid) TABLE_HEAD TABLE_ROOT ROW("0", at, host, r, "0", "1", pid, "") TABLE_END
+
+static int32_t first_of_two_tables(const char *text)
+{
+    struct logs l;
+    logs_begin(&l);
+    logs_add(&l, "job.out", text);
+    T_EQ_STR(logs_answer(&l), "inconclusive");
+    const struct fr_incident *in = logs_incident(&l, 0);
+    int32_t rank = in != NULL && in->initiator.scope == FR_SCOPE_RANK && in->initiator.ranks.n == 1 ? in->initiator.ranks.v[0] : -1;
+    logs_end(&l);
+    return rank;
+}
+
+T_TEST(who_is_known_though_why_is_not)
+{
+    T_EQ_INT(first_of_two_tables(TABLE_OF("10:05:52", "gn11", "0", "900") TABLE_OF("10:05:01", "gn12", "4", "904")), 4);
+    T_EQ_INT(first_of_two_tables(TABLE_OF("10:05:21", "gn11", "0", "900") TABLE_OF("10:05:01", "gn12", "4", "904")), -1);
+    static const struct logs_case rows[] = {
+        {.name = "somebody had lost a peer",
+         .files = {{"job.out", CLOSED_BY_PEER("", "[10.2.0.5]:14727") TABLE_OF("10:05:52", "gn11", "0", "900") TABLE_OF("10:05:01", "gn12", "4", "904")}},
+         .want = {"!* rank *", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

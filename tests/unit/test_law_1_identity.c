@@ -448,6 +448,75 @@ T_TEST(who_listens_for_the_group)
     LOGS_CASES(rows);
 }
 
+#define SRUN(host, task, how) "srun: error: " host ": task " task ": " how "\n"
+#define SRUN_STOPS "srun: launch/slurm: _step_signal: Terminating StepId=81.0\n"
+#define TWO_TASKS_MORE SRUN("gn12", "2", "Exited with exit code 1") SRUN("gn11", "1", "Killed") SRUN("gn12", "3", "Killed")
+
+T_TEST(the_unsigned_error_of_the_one_that_ended_first)
+{
+    static const struct logs_case rows[] = {
+        {.name = "srun tells of one task, then stops the others",
+         .files = {{"job.out", STEPS OOM("") SRUN("gn11", "0", "Exited with exit code 1") SRUN_STOPS TWO_TASKS_MORE}}, .want = {"cuda-oom rank 0"}},
+        {.name = "of two",
+         .files = {{"job.out", STEPS OOM("") SRUN("gn11", "0", "Exited with exit code 1") SRUN("gn12", "2", "Exited with exit code 1") SRUN_STOPS}},
+         .want = {"cuda-oom unknown"}},
+        {.name = "of two in one line",
+         .files = {{"job.out", STEPS OOM("") "srun: error: gn11: tasks 0-1: Exited with exit code 1\n" SRUN_STOPS SRUN("gn12", "2", "Killed")}},
+         .want = {"cuda-oom unknown"}},
+        {.name = "two launchers' tables, a minute apart",
+         .files = {{"job.out", OOM("") TABLE_HEAD TABLE_ROOT ROW("0", "10:05:52", "gn11", "0", "0", "1", "900", "") TABLE_END
+                    TABLE_HEAD TABLE_ROOT ROW("0", "10:05:01", "gn12", "4", "0", "1", "904", "") TABLE_END}},
+         .want = {"cuda-oom rank 4"}},
+        {.name = "as far apart as clocks are",
+         .files = {{"job.out", OOM("") TABLE_HEAD TABLE_ROOT ROW("0", "10:05:21", "gn11", "0", "0", "1", "900", "") TABLE_END
+                    TABLE_HEAD TABLE_ROOT ROW("0", "10:05:01", "gn12", "4", "0", "1", "904", "") TABLE_END}},
+         .want = {"cuda-oom unknown"}},
+    };
+    LOGS_CASES(rows);
+}
+
+#define TWO_OF_A_HOST I_AM("0", "2", "900", "gn11") I_AM("1", "2", "901", "gn11") STEPS
+#define ONE_IN_THE_TABLE STOP("901") FAILED("1", "0", "900") TABLE_HEAD TABLE_ROOT ROW("0", "10:05:01", "gn11", "0", "0", "1", "900", "") TABLE_END
+
+T_TEST(the_unsigned_error_of_the_peer_that_is_gone)
+{
+    static const struct logs_case rows[] = {
+        {.name = "the other one lost it, and still ran",
+         .files = {{"console.log", TWO_OF_A_HOST KEY_ERROR("") CLOSED_BY_PEER("", "[127.0.0.1]:12202") ONE_IN_THE_TABLE}}, .want = {"python-exception rank 0"}},
+        {.name = "the other one had waited in vain: that ends by itself, too",
+         .files = {{"console.log", TWO_OF_A_HOST KEY_ERROR("") TRACE("", "loop.py", "140", "reduce_grads",
+                    "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 1800000ms for recv operation to complete")
+                    ONE_IN_THE_TABLE}},
+         .want = {"!* rank 0", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
+#define IB_STATUS(status)                                                                                                                 \
+    "[2026-03-09 10:05:01] gn11:901:1744 [1] transport/net_ib.cc:2453 NCCL WARN NET/IB: Got completion from peer 10.2.0.5<51161> with status=" status  \
+    " opcode=0 len=0 vendor err 81 (Send)\n"
+#define TIMINGS(pid, dev, r)                                                                                                              \
+    "gn11:" pid ":" pid " [" dev "] NCCL INFO Init timings - ncclCommInitRank: rank " r " nranks 16 total 1.57 (kernels 0.25, alloc 0.98, rest 0.00)\n"
+#define NO_AV "gn11:901:1744 [1] create_nccl_ofi_component:459 NCCL WARN NET/OFI Couldn't open AV. RC: -22, ERROR: Invalid argument\n"
+#define NO_ARCH "gn11:901:1744 [1] graph/xml.h:101 NCCL WARN Attribute arch of node cpu not found\n"
+#define NPU_ERROR "[ERROR] 2026-03-09-10:05:01 (PID:901, Device:1, RankID:9) ERR02200 DIST call hccl api failed.\n"
+#define CANN "EJ0001: 2026-03-09-10:05:01.214.507 Failed to initialize the HCCP process. Reason: Maybe the last training process is running.\n"
+
+T_TEST(a_trouble_of_ones_own_host)
+{
+    static const struct logs_case rows[] = {
+        {.name = "a local error of the adapter, by the pid of another line", .files = {{"job.out", TIMINGS("900", "0", "8") TIMINGS("901", "1", "9") IB_STATUS("4")}},
+         .want = {"nccl-ib-local-protection rank 9"}},
+        {.name = "a remote one", .files = {{"job.out", TIMINGS("900", "0", "8") TIMINGS("901", "1", "9") IB_STATUS("10")}},
+         .want = {"nccl-ib-local-protection unknown"}},
+        {.name = "a plugin that cannot start", .files = {{"job.out", TIMINGS("900", "0", "8") TIMINGS("901", "1", "9") NO_AV}}, .want = {"efa-plugin-init-failed rank 9"}},
+        {.name = "one rank's own log of what is its host's", .files = {{"job.out", "[1,9]<stdout>:" NO_ARCH}}, .want = {"nccl-topology-detection-failed node 9 gn11"}},
+        {.name = "an error of CANN below the one that says whose", .files = {{"job.out", NPU_ERROR CANN}}, .want = {"ascend-acl-error rank 9"}},
+        {.name = "not below it", .files = {{"job.out", NPU_ERROR "Traceback follows\n" CANN}}, .want = {"ascend-acl-error unknown"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

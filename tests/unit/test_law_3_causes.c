@@ -371,6 +371,23 @@ T_TEST(words_and_ends_of_one_process)
     LOGS_CASES(rows);
 }
 
+#define COORDINATION(task)                                                                                                                \
+    "2026-03-09 10:05:55.684022: E external/org_tensorflow/tensorflow/tsl/distributed_runtime/coordination/coordination_service.cc:956] /job:jax_worker/"     \
+    "replica:0/task:" task " has been set to ERROR in coordination service: UNAVAILABLE: Task /job:jax_worker/replica:0/task:" task                           \
+    " heartbeat timeout. This indicates that the remote task has failed, got preempted, or crashed unexpectedly.\n"
+
+T_TEST(a_crash_is_why_it_is_awaited)
+{
+    static const struct logs_case rows[] = {
+        {.name = "three crashed, and one of them is said to be missing",
+         .files = {{"job.out", "srun: error: gn11: task 15: Segmentation fault\nsrun: error: gn12: task 16: Segmentation fault\n"
+                    "srun: error: gn12: task 17: Segmentation fault\n" COORDINATION("15")}},
+         .want = {"segfault ranks 15-17", "segfault ranks 15,16,17"}},
+        {.name = "another one is missing", .files = {{"job.out", "srun: error: gn12: task 16: Segmentation fault\n" COORDINATION("15")}}, .want = {"jax-distributed-barrier rank 15"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

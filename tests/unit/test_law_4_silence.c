@@ -269,6 +269,28 @@ T_TEST(busy_while_all_others_waited)
     LOGS_CASES(rows);
 }
 
+#define GONE(p) CLOSED_BY_PEER(p, "[10.2.0.5]:14727")
+#define WAITED_ELSEWHERE(p) TRACE(p, "eval.py", "12", "gather_scores", "RuntimeError: " TIMED_OUT_AT)
+
+T_TEST(late_to_the_place_where_all_others_had_waited)
+{
+    static const struct logs_case rows[] = {
+        {.name = "it found them gone",
+         .files = {{"rank0.log", I_AM("0", "3", "900", "gn11") STEPS WAITED_IN_VAIN("")}, {"rank1.log", I_AM("1", "3", "901", "gn11") STEPS GONE("")},
+                   {"rank2.log", I_AM("2", "3", "902", "gn11") STEPS WAITED_IN_VAIN("")}},
+         .want = {"rank-stalled rank 1"}},
+        {.name = "another one had waited at another place",
+         .files = {{"rank0.log", I_AM("0", "3", "900", "gn11") STEPS WAITED_IN_VAIN("")}, {"rank1.log", I_AM("1", "3", "901", "gn11") STEPS GONE("")},
+                   {"rank2.log", I_AM("2", "3", "902", "gn11") STEPS WAITED_ELSEWHERE("")}},
+         .want = {"!* rank 1", "*"}},
+        {.name = "two found the third one gone",
+         .files = {{"rank0.log", I_AM("0", "3", "900", "gn11") STEPS WAITED_IN_VAIN("")}, {"rank1.log", I_AM("1", "3", "901", "gn11") STEPS GONE("")},
+                   {"rank2.log", I_AM("2", "3", "902", "gn11") STEPS GONE("")}},
+         .want = {"!* rank *", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

@@ -231,6 +231,10 @@ T_TEST(the_same_collective_of_another_size)
     "terminate called after throwing an instance of 'gloo::EnforceNotMet'\n  what():  [enforce fail at ./gloo/transport/tcp/pair.cc:510] "  \
     "op.preamble.length <= op.nbytes. " came " vs " room "\n"
 #define IN_BACKWARD TRACE("", "seg.py", "27", "backward", "RuntimeError: [./gloo/transport/tcp/pair.cc:589] Read error [127.0.0.1]:59281: Connection reset by peer")
+#define IN_MAIN                                                                                                                           \
+    "Traceback (most recent call last):\n  File \"/home/ivo/fit/seg.py\", line 107, in <module>\n    loss.backward()\n"                     \
+    "  File \"/opt/env/lib/python3.11/site-packages/torch/_tensor.py\", line 488, in backward\n    torch.autograd.backward(\n"             \
+    "RuntimeError: [./gloo/transport/tcp/pair.cc:589] Read error [127.0.0.1]:59281: Connection reset by peer\n"
 #define IN_METRIC TRACE("", "seg.py", "41", "all_reduce", "RuntimeError: [./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:27541")
 #define ENDS                                                                                                                              \
     STOP("901") STOP("902") TABLE_HEAD ROW("1", "10:05:40", "gn11", "3", "3", "-6", "903", " (SIGABRT)") TABLE_ROOT                          \
@@ -242,6 +246,7 @@ T_TEST(a_message_that_is_too_long)
         {.name = "room for a number, a tensor came, and all others stand in one call",
          .files = {{"console.log", NO_ROOM("124", "4") IN_BACKWARD IN_BACKWARD IN_BACKWARD ENDS}},
          .want = {"collective-mismatch-detail rank 3"}},
+        {.name = "in a script that is one file", .files = {{"console.log", NO_ROOM("124", "4") IN_MAIN IN_MAIN ENDS}}, .want = {"collective-mismatch-detail rank 3"}},
         {.name = "one of the others stands elsewhere: the tensor may be the odd one",
          .files = {{"console.log", NO_ROOM("124", "4") IN_METRIC IN_BACKWARD IN_METRIC ENDS}},
          .want = {"!* rank *", "*"}},

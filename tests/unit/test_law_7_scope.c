@@ -241,6 +241,51 @@ T_TEST(a_warning_in_each_bad_step)
     LOGS_CASES(rows);
 }
 
+#define ALL_FOUR(c2)                                                                                                                      \
+    STOP("900") STOP("901") STOP("903") FAILED(c2, "2", "902") TABLE_HEAD OWN_END("1", "0", "900") OWN_END("2", "1", "901") OWN_END("3", "3", "903")          \
+    TABLE_ROOT ROW("0", "10:05:01", "gn11", "2", "2", c2, "902", "") TABLE_END
+
+T_TEST(the_words_of_the_first_one_are_lost)
+{
+    static const struct logs_case rows[] = {
+        {.name = "three of four say the same, and the fourth ended first, the same way",
+         .files = {{"job.err", OOM("[rank0]: ") OOM("[rank3]: ") OOM("[rank1]: ") ALL_FOUR("1")}}, .want = {"cuda-oom all-ranks"}},
+        {.name = "in another way", .files = {{"job.err", OOM("[rank0]: ") OOM("[rank3]: ") OOM("[rank1]: ") ALL_FOUR("-11")}}, .want = {"!* all-ranks", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
+#define LOSS_NAN(n) "2026-03-09 10:0" n ":30,000 INFO [fit] step " n "5 loss nan grad_norm nan lr 3.0e-04\n"
+
+T_TEST(a_loss_is_the_models)
+{
+    static const struct logs_case rows[] = {
+        {.name = "one log, and nobody says how many ranks there are", .files = {{"train.log", STEPS LOSS_NAN("5") LOSS_NAN("6") LOSS_NAN("7")}}, .want = {"loss-nan-generic all-ranks"}},
+        {.name = "of a world of one", .files = {{"train.log", "using world size: 1, data-parallel size: 1\n" STEPS LOSS_NAN("5") LOSS_NAN("6") LOSS_NAN("7")}},
+         .want = {"!* all-ranks", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
+#define ITS_LOSS(r, step, loss) "03/09/2026 10:04:50 - INFO - run_clm - rank=" r " global_step=" step " loss=" loss " step_time=0.066s\n"
+#define OF_ALL(step, l0, l1, l2) ITS_LOSS("1", step, l1) ITS_LOSS("2", step, l2) ITS_LOSS("0", step, l0)
+#define SUMMARY(loss, norm) "{'loss': " loss ", 'grad_norm': " norm ", 'learning_rate': 0.003, 'epoch': 0.4}\n"
+
+T_TEST(the_first_whose_loss_went_bad_among_summaries_of_nobody)
+{
+    static const struct logs_case rows[] = {
+        {.name = "a summary behind it",
+         .files = {{"console.log", OF_ALL("8", "1.16", "1.19", "1.12") SUMMARY("1.16", "0.32") OF_ALL("9", "1.08", "1.17", "1.13") OF_ALL("10", "1.05", "1.03", "nan")
+                    SUMMARY("1.05", "nan") OF_ALL("11", "nan", "nan", "nan") OF_ALL("12", "nan", "nan", "nan") SUMMARY("nan", "nan") OF_ALL("13", "nan", "nan", "nan")}},
+         .want = {"loss-nan-generic rank 2"}},
+        {.name = "a summary before it",
+         .files = {{"console.log", OF_ALL("8", "1.16", "1.19", "1.12") SUMMARY("1.16", "0.32") OF_ALL("9", "1.08", "1.17", "1.13") SUMMARY("nan", "nan")
+                    OF_ALL("10", "1.05", "1.03", "nan") OF_ALL("11", "nan", "nan", "nan") OF_ALL("12", "nan", "nan", "nan") SUMMARY("nan", "nan") OF_ALL("13", "nan", "nan", "nan")}},
+         .want = {"!* rank *", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

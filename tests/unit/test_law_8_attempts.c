@@ -273,6 +273,23 @@ T_TEST(a_line_that_says_what_was_done_about_it)
     LOGS_CASES(rows);
 }
 
+#define TRACKER                                                                                                                           \
+    "W0309 10:04:10 fit.py:19] tracker: could not upload metrics, buffered locally\n"                                                        \
+    TRACE("", "fit.py", "17", "push", "ConnectionRefusedError: [Errno 111] Connection refused")
+#define FIT(step) "I0309 10:04:11 fit.py:58] step=" step " loss=1.55\n"
+#define CANCELLED "slurmstepd-gn11: error: *** JOB 11 ON gn11 CANCELLED AT 2026-03-09T10:05:58 ***\nsrun: error: gn11: tasks 0-1: Terminated\n"
+
+T_TEST(what_was_survived_before_is_survived_again)
+{
+    static const struct logs_case rows[] = {
+        {.name = "the job is cancelled right behind it",
+         .files = {{"slurm-11.out", FIT("4") TRACKER FIT("8") FIT("12") FIT("16") TRACKER FIT("20") FIT("24") TRACKER CANCELLED}}, .want = {"slurm-cancelled-signal *"}},
+        {.name = "it was not survived before",
+         .files = {{"slurm-11.out", FIT("4") FIT("8") FIT("12") FIT("16") FIT("20") FIT("24") TRACKER CANCELLED}}, .want = {"!slurm-cancelled-signal *", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();
