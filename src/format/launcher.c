@@ -248,6 +248,30 @@ static bool compose_fact(struct fr_draft *d, fr_sv text)
     return true;
 }
 
+/* Lightning: "[rank: 1] Child process with PID 3104 terminated with code 4. Forcefully terminating all other processes to avoid
+ * zombies": who it speaks of is in the tag. */
+static int lightning_facts(const struct fr_record *rec, struct fr_draft *ret, int max)
+{
+    struct fr_draft *d = fr_draft_begin(ret, 0, max, FR_FACT_EXIT);
+    fr_sv at;
+    if (d == NULL || !fr_lex_find(rec->text, "Child process with PID ", &at) ||
+        !fr_draft_num_after(d, FR_KEY_EXITCODE, at, FR_SV(" terminated with code "))) {
+        return 0;
+    }
+    (void)fr_draft_num_after(d, FR_KEY_PID, rec->text, FR_SV("Child process with PID "));
+    if (rec->who.rank >= 0) {
+        fr_draft_num(d, FR_KEY_RANK, rec->who.rank, FR_SV_NONE);
+    }
+    fr_draft_text(d, FR_KEY_REASON, FR_SV("lightning"));
+    struct fr_draft *stop = fr_draft_begin(ret, 1, max, FR_FACT_STOP_SENT);
+    if (stop == NULL || !fr_sv_has(at, FR_SV("terminating all other processes"))) {
+        return 1;
+    }
+    fr_draft_num(stop, FR_KEY_SIGNAL, 9, FR_SV_NONE);
+    fr_draft_text(stop, FR_KEY_REASON, FR_SV("lightning"));
+    return 2;
+}
+
 static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, struct fr_draft *ret,
                  int max)
 {
@@ -262,7 +286,8 @@ static int facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec, str
             return 1;
         }
     }
-    return paddle_facts(rec->text, ret, max);
+    const int n = lightning_facts(rec, ret, max);
+    return n > 0 ? n : paddle_facts(rec->text, ret, max);
 }
 
 static const char *const literals[] = {
@@ -273,7 +298,8 @@ static const char *const literals[] = {
     "died unexpectedly",          " crashed with exit code ",
     "the trainer process with rank=[", "torchelastic.worker.status.FAILED",
     ") exited with code ",        " status failed cmd ",
-    " failed to start",           " scheduler is dead",  " exited with code ", NULL};
+    " failed to start",           " scheduler is dead",  " exited with code ",
+    " terminated with code ",     NULL};
 
 static const struct fr_format_sample samples[] = {
     {"ERROR:composer.cli.launcher:Global rank 2 (PID 4310) exited with code -11", "fact=exit rank=2 pid=4310 exitcode=-11 reason=composer"},
@@ -320,6 +346,8 @@ static const struct fr_format_sample samples[] = {
      "fact=exit rank=5 pid=771 exitcode=1 reason=elastic-event"},
     {"2025-05-02T08:00:12.001Z ERROR text_generation_launcher: Shard 1 failed to start", "fact=exit rank=1 reason=tgi"},
     {"[12-16 14:27:08] Rank 2 scheduler is dead. Please check if there are relevant logs.", "fact=exit rank=2 reason=sglang"},
+    {"[rank: 1] Child process with PID 3104 terminated with code -9. Forcefully terminating all other processes to avoid zombies",
+     "rank=1 fact=exit exitcode=-9 pid=3104 rank=1 reason=lightning fact=stop_sent signal=9 reason=lightning"},
     {"the service failed to start", ""},
     {"it died unexpectedly", ""},
     {NULL, NULL}};

@@ -110,6 +110,20 @@ static bool take_vllm(const struct fr_peel_ctx *ctx, struct fr_record *rec, fr_s
     return true;
 }
 
+/* "  lightning.fabric:setup.py:164 text" behind a level in a column of eight: pytest's live log. */
+static bool take_pytest(fr_sv *s)
+{
+    fr_sv at = *s, place;
+    uint64_t line;
+    if (fr_lex_spaces(&at) == 0 || !fr_lex_token(&at, &place)) {
+        return false;
+    }
+    size_t dot = fr_sv_find(place, FR_SV(".py:"));
+    fr_sv number = dot == FR_NPOS ? FR_SV_NONE : fr_sv_skip(place, dot + 4);
+    bool named = dot != FR_NPOS && fr_sv_chr(fr_sv_head(place, dot), ':') != FR_NPOS;
+    return named && fr_lex_digits(&number, 1, 6, &line) && number.n == 0 && (*s = at, true);
+}
+
 /* ":logger:text" behind the level; a logger is dotted or one word and the second colon is near. */
 static bool take_logger(fr_sv *s)
 {
@@ -152,6 +166,8 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
         } else {
             fr_rec_move(rec, fr_sv_skip(at, 1));
         }
+    } else if (next == ' ' && take_pytest(&at)) {
+        fr_rec_move(rec, at);
     } else if (fr_is_upper(rec->text.p[1]) && next == ' ' && is_tagged(rec)) {
         fr_rec_move(rec, at);
     } else {
@@ -187,6 +203,8 @@ static const struct fr_format_sample samples[] = {
     {"[stderr] it broke", "level=- text=\"it broke\""},
     {"[RANK 3] ERROR it broke", "rank=3 level=error text=\"it broke\""},
     {"[RANK 3] Error it broke", "rank=3 level=- text=\"Error it broke\""},
+    {"INFO     lightning.fabric:subprocess_script.py:224 [rank: 1] up", "level=info rank=1 text=up"},
+    {"INFO     subprocess_script.py:224 up", "level=-"},
     {"ERROR it broke", "level=- text=\"ERROR it broke\""},
     {"Error: this is a message", "level=- text=\"Error: this is a message\""},
     {"ERRORS: 3", "level=-"},

@@ -130,7 +130,9 @@ void fr_case_adopt(struct fr_case *c);                          /* adopt.c: rank
 /* Best candidate's index, or -1: nothing to blame. */
 int32_t fr_case_judge(struct fr_case *c);
 
-bool fr_case_is_abort(const struct fr_event *e); /* classify.c: what C++ prints of an exception that nobody catches; the process aborts */
+bool fr_case_went_on(const struct fr_case *c, const struct fr_obs *o); /* survived.c: the program did, after it */
+void fr_case_survived(struct fr_case *c);        /* survived.c: marks what was survived at another place, or before */
+bool fr_case_is_abort(const struct fr_event *e); /* survived.c: what C++ prints of an exception that nobody catches; the process aborts */
 bool fr_case_ended_well(const struct fr_case *c); /* classify.c: somebody finished, and nobody failed */
 /* identity.c */
 int32_t fr_case_rank_of(const struct fr_case *c, const struct fr_who *who, uint32_t src);

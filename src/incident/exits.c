@@ -8,7 +8,7 @@
 static bool is_cleanup_text(fr_sv t)
 {
     static const char *const texts[] = {"forcing job termination", "Job step aborted", "Terminating StepId", "Terminating job step",
-                                        "CANCELLED AT", NULL};
+                                        "CANCELLED AT", "terminating all other processes", NULL};
     for (const char *const *p = texts; *p != NULL; p++) {
         if (fr_sv_has(t, fr_sv_z(*p))) {
             return true;

@@ -308,7 +308,8 @@ static bool is_whole(const struct fr_case *c)
 /* One rank's own log of what happens between ranks: whose fault it was is in the logs that are not here. */
 static bool one_side_of_it(const struct fr_case *c, const struct fr_failure *f)
 {
-    return strncmp(f->id, "nccl-", 5) == 0 && strstr(f->id, "oom") == NULL && c->ranks.n == 1 && c->world != 1; /* memory is its own */
+    bool own = strstr(f->id, "oom") != NULL || strcmp(f->id, "nccl-unhandled-cuda-error") == 0; /* memory and device are its own */
+    return strncmp(f->id, "nccl-", 5) == 0 && !own && c->ranks.n == 1 && c->world != 1;
 }
 
 /* One log prints metrics: of a model that is everybody's, whoever prints its loss. Several may be of several runs. */

@@ -412,18 +412,37 @@ static void accuse_late(struct fr_case *c, const struct fr_complaints *t)
     fr_cand_for(c, k, "all others waited until their time was up; rank %d came to the same place later, and found them gone", late->rank);
 }
 
+/* The program's last word before the wait ran out: of all of it in one log, or of the rank in its own. */
+static bool is_last_word(const struct fr_case *c, const struct fr_obs *o, const struct fr_obs *wait, const struct fr_rank *rank)
+{
+    bool training = c->set->sources.v[o->src]->metric_tail[0] >= o->e->line;
+    bool here = o->src == wait->src && o->e->last_line <= wait->e->line + 3;
+    return !training && (here || (rank != NULL && rank->src == (int32_t)o->src));
+}
+
+/* The one rank that all others wait for; NULL: that is not known. */
+static const struct fr_rank *stalled_one(struct fr_case *c)
+{
+    int32_t stalled = fr_case_class(c, "rank-stalled");
+    for (uint32_t i = 0; i < c->cands.n; i++) {
+        const struct fr_cand *k = &c->cands.v[i];
+        if (k->failure == stalled && k->ground == FR_GROUND_SILENCE && k->ranks.n == 1) {
+            return fr_case_rank(c, k->ranks.v[0]);
+        }
+    }
+    return NULL;
+}
+
 /* A wait that ran out while the log's last word of the program was "preparing data" or "saving": somebody was busy, not dead. */
-static void busy_elsewhere(struct fr_case *c, const struct fr_complaints *t, int32_t silent)
+static void busy_elsewhere(struct fr_case *c, const struct fr_complaints *t, const struct fr_rank *silent)
 {
     static const char *const ids[] = {"slow-preprocessing-timeout", "slow-checkpoint-timeout", NULL};
     const struct fr_obs *wait = &c->obs.v[t->first];
-    for (const char *const *id = ids; *id != NULL; id++) {
+    for (const char *const *id = ids; t->timeouts != 0 && *id != NULL; id++) {
         int32_t f = fr_case_class(c, *id);
         for (uint32_t i = 0; f >= 0 && i < c->obs.n; i++) {
             const struct fr_obs *o = &c->obs.v[i];
-            const struct fr_source_evidence *s = c->set->sources.v[o->src];
-            bool last_word = o->src == wait->src && o->failure == f && o->e->last_line <= wait->e->line + 3 && s->metric_tail[0] < o->e->line;
-            if (!last_word || t->timeouts == 0) {
+            if (o->failure != f || !is_last_word(c, o, wait, silent)) {
                 continue;
             }
             struct fr_cand *k = fr_case_cand(c, f, FR_GROUND_SILENCE);
@@ -432,8 +451,7 @@ static void busy_elsewhere(struct fr_case *c, const struct fr_complaints *t, int
                 k->score = 30;
                 k->silent = true;
                 fr_cand_obs(c, k, (uint32_t)t->first);
-                fr_cand_obs(c, k, i);
-                fr_cand_rank(c, k, silent);
+                fr_cand_rank(c, k, silent != NULL ? silent->rank : o->rank);
                 fr_cand_for(c, k, "the last thing the program said before the time-out is \"%.*s\"", (int)(o->e->text.n < 60 ? o->e->text.n : 60), o->e->text.p);
             }
             return;
@@ -480,7 +498,6 @@ void fr_case_silence(struct fr_case *c)
     accuse_gap(c, &t);
     bool whole = c->ranks.n >= 2 && fr_case_is_whole(c); /* else there are ranks of which nothing is seen */
     bool most = whole && t.victims >= 2 && t.suspects * 4 <= c->ranks.n + 2;
-    busy_elsewhere(c, &t, most && t.suspects == 1 ? t.suspect[0]->rank : -1);
     if (t.suspects != 0 && t.suspects <= 8 && most) {
         accuse_silent(c, &t);
     }
@@ -495,4 +512,5 @@ void fr_case_silence(struct fr_case *c)
         accuse_node(c, &t);
         accuse_finished(c, &t);
     }
+    busy_elsewhere(c, &t, most && t.suspects == 1 ? t.suspect[0] : stalled_one(c));
 }

@@ -72,6 +72,34 @@ T_TEST(who_is_no_rank_and_no_cause)
     LOGS_CASES(rows);
 }
 
+#define BARRIER(r) "[rank" r "]:[E309 10:05:05.426633564 ProcessGroupGloo.cpp:143] Rank " r " successfully reached monitoredBarrier, but received errors while waiting " \
+                   "for send/recv from rank 0. Please check rank 0 logs for faulty rank.\n"
+#define HEAD(r) "[2026-03-09 10:05:05 TP" r "] Scheduler hit an exception: Traceback (most recent call last):\n  File \"/home/ivo/serve/scheduler.py\", line 2056, in run\n"
+
+T_TEST(whose_traceback_is_cut_off_below_a_complaint)
+{
+    static const struct logs_case rows[] = {
+        {.name = "two that lost a peer", .files = {{"serve.log", BARRIER("3") HEAD("3") BARRIER("6") HEAD("6")}}, .want = {"!sglang-scheduler-exception *", "*"}},
+        {.name = "without the complaint", .files = {{"serve.log", HEAD("3") HEAD("6")}}, .want = {"sglang-scheduler-exception *"}},
+    };
+    LOGS_CASES(rows);
+}
+
+T_TEST(an_error_of_the_device_is_ones_own)
+{
+    static const struct logs_case rows[] = {
+        {.name = "a CUDA call of NCCL's",
+         .files = {{"rank7.log", "[rank7]: torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1970, unhandled cuda error, NCCL version 2.17.1\n"
+                    "[rank7]: ncclUnhandledCudaError: Call to CUDA function failed.\n[rank7]: Last error:\n[rank7]: Cuda failure 'invalid device pointer'\n"}},
+         .want = {"nccl-unhandled-cuda-error rank 7"}},
+        {.name = "an operator that waits for another rank",
+         .files = {{"rank1.log", TRACE("[rank1]: ", "base.py", "35", "all_reduce", "RuntimeError: InnerRunOpApi:torch_npu/csrc/framework/OpParamMaker.cpp:281 OPS function error: HcclAllreduce, error code is 6")
+                    "[rank1]: EI0006: [PID: 901] 2026-03-09-10:05:06.444.436 Getting socket times out. Reason: Remote Rank did not send the data in time.\n"}},
+         .want = {"ascend-hccl-timeout unknown"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

@@ -191,7 +191,7 @@ T_TEST(silence_of_a_log_that_is_not_there)
          .files = {{"rank0.log", TRACE("", "fit.py", "66", "setup", "RuntimeError: Socket Timeout")}, {"rank1.log", TRACE("", "fit.py", "66", "setup", "RuntimeError: Socket Timeout")},
                    {"rank2.log", TRACE("", "fit.py", "66", "setup", "RuntimeError: Socket Timeout")},
                    {"rank3.log", "2026-03-09 10:00:32,626 INFO [fit] building tokenizer cache\n"}},
-         .want = {"c10d-store-wait-timeout rank 3"}},
+         .want = {"slow-preprocessing-timeout rank 3"}},
     };
     LOGS_CASES(rows);
 }
@@ -287,6 +287,27 @@ T_TEST(late_to_the_place_where_all_others_had_waited)
          .files = {{"rank0.log", I_AM("0", "3", "900", "gn11") STEPS WAITED_IN_VAIN("")}, {"rank1.log", I_AM("1", "3", "901", "gn11") STEPS GONE("")},
                    {"rank2.log", I_AM("2", "3", "902", "gn11") STEPS GONE("")}},
          .want = {"!* rank *", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
+#define SAVES "2026-03-09 10:04:02,000 INFO [fit] syncing out to s3://team-ckpt/fit\n2026-03-09 10:04:27,000 INFO [fit] sync finished\n"
+#define BUILDS "2026-03-09 10:00:05,000 INFO [fit] building token cache, 50000 samples\n"
+
+T_TEST(what_it_was_busy_with)
+{
+    static const struct logs_case rows[] = {
+        {.name = "it says so in a log of its own, and found the others gone",
+         .files = {{"rank0.log", I_AM("0", "3", "900", "gn11") STEPS WAITED_IN_VAIN("")}, {"rank1.log", I_AM("1", "3", "901", "gn11") STEPS SAVES GONE("")},
+                   {"rank2.log", I_AM("2", "3", "902", "gn11") STEPS WAITED_IN_VAIN("")}},
+         .want = {"slow-checkpoint-timeout rank 1"}},
+        {.name = "it trained on after that",
+         .files = {{"rank0.log", I_AM("0", "3", "900", "gn11") STEPS WAITED_IN_VAIN("")}, {"rank1.log", I_AM("1", "3", "901", "gn11") SAVES STEPS GONE("")},
+                   {"rank2.log", I_AM("2", "3", "902", "gn11") STEPS WAITED_IN_VAIN("")}},
+         .want = {"rank-stalled rank 1"}},
+        {.name = "the last word of a console is a rank's",
+         .files = {{"console.log", I_AM("0", "3", "900", "gn11") I_AM("1", "3", "901", "gn11") I_AM("2", "3", "902", "gn11") "[rank0]: " BUILDS WAITED_IN_VAIN("") WAITED_IN_VAIN("")}},
+         .want = {"slow-preprocessing-timeout rank 0"}},
     };
     LOGS_CASES(rows);
 }

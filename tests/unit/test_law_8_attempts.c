@@ -290,6 +290,25 @@ T_TEST(what_was_survived_before_is_survived_again)
     LOGS_CASES(rows);
 }
 
+#define WARNED(at) \
+    "(Actor-2 pid=901) 2026-03-09 10:04:" at ",546 WARNING env step failed (attempt 1/3), resetting environment\n" TRACE("", "rl.py", "26", "step", "EnvStepError: simulator returned status 503")
+#define ROLLOUT(at) "(Actor-2 pid=901) 2026-03-09 10:04:" at ",809 INFO rollout: 10 steps\n"
+#define ROLLOUTS ROLLOUT("41") ROLLOUT("42") ROLLOUT("43") ROLLOUT("44") ROLLOUT("45") ROLLOUT("46")
+
+T_TEST(a_warning_and_the_traceback_below_it)
+{
+    static const struct logs_case rows[] = {
+        {.name = "it goes on", .files = {{"actor.log", ROLLOUTS WARNED("40") ROLLOUTS}}, .want = {"healthy"}},
+        {.name = "nothing follows", .files = {{"actor.log", ROLLOUTS WARNED("40")}}, .want = {"!healthy", "*"}},
+        {.name = "a crash below a line that only happens to be a warning",
+         .files = {{"actor.log", ROLLOUT("40") "(Actor-2 pid=901) 2026-03-09 10:04:41,546 WARNING fp16 is off\nFatal Python error: Segmentation fault\n\n"
+                    "Thread 0x00007fc89bfff6c0 (most recent call first):\n  <no Python frame>\n\nCurrent thread 0x00007fc8a88906c0 (most recent call first):\n"
+                    "  File \"/home/ivo/fit/rl.py\", line 26 in step\n  File \"/home/ivo/fit/rl.py\", line 40 in <module>\n"}},
+         .want = {"segfault*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

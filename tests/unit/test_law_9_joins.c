@@ -285,6 +285,19 @@ T_TEST(an_end_that_was_seen_before_any_victim_comes_first)
     logs_end(&l);
 }
 
+#define ZOMBIES(code) "[rank: 1] Child process with PID 3104 terminated with code " code ". Forcefully terminating all other processes to avoid zombies\n"
+#define LIGHTNING "[rank: 1] Seed set to 1\nInitializing distributed: GLOBAL_RANK: 1, MEMBER: 2/2\nInitializing distributed: GLOBAL_RANK: 0, MEMBER: 1/2\n"
+
+T_TEST(the_child_that_lightning_names)
+{
+    static const struct logs_case rows[] = {
+        {.name = "killed; the other one is killed by Lightning", .files = {{"out.log", LIGHTNING ZOMBIES("-9") "Killed\n"}}, .want = {"process-killed-sigkill rank 1"}},
+        {.name = "it left with a code of its own", .files = {{"out.log", LIGHTNING ZOMBIES("4") "run.sh: line 1:  2611 Killed                  python fit.py\n"}},
+         .want = {"silent-exit rank 1"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();
