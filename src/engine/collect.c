@@ -9,6 +9,7 @@
 #include "engine/recorder.h"
 #include "format/format.h"
 #include "format/own_tag.h"
+#include "format/relay.h"
 #include "series/series.h"
 
 enum { ABOVE_MAX = 512 };            /* bytes of a line that are enough to know its level */
@@ -23,6 +24,7 @@ struct fr_collector {
     struct fr_arena scratch;
     struct fr_peel_ctx peel;
     struct fr_own_tag own; /* of the current member */
+    struct fr_relay relay;
     struct fr_recorder rec; /* of the current member */
     struct fr_forms forms;  /* of its metric lines; tag: the speaker */
     struct fr_form bars;    /* nobody's, of its progress bars; tag UINT32_MAX: none seen */
@@ -469,17 +471,16 @@ static int finish_member(struct fr_collector *c)
     return rc;
 }
 
-/* Where no name of a file says whose its lines are, their own tag may. */
-static void learn_own_tag(struct fr_collector *c, fr_sv window)
+/* What stands in front of its lines; where no name of a file says whose they are, their own tag may. */
+static void learn_head(struct fr_collector *c, fr_sv window)
 {
     const struct fr_who *hint = &c->rec.ev->hint;
     fr_sv head = fr_sv_head(window, OWN_TAG_BYTES);
     const char *nl = head.n == OWN_TAG_BYTES ? memrchr(head.p, '\n', head.n) : NULL;
-    if (hint->rank >= 0 || hint->local_rank >= 0 || hint->task >= 0) {
-        return;
-    }
+    bool named = hint->rank >= 0 || hint->local_rank >= 0 || hint->task >= 0;
     head.n = nl != NULL ? (size_t)(nl - head.p) : head.n;
-    c->peel.own = fr_own_tag_learn(&c->peel, head, &c->own) ? &c->own : NULL;
+    c->peel.relay = fr_relay_learn(&c->peel, head, &c->relay) ? &c->relay : NULL;
+    c->peel.own = !named && fr_own_tag_learn(&c->peel, head, &c->own) ? &c->own : NULL;
     fr_arena_reset(&c->scratch);
 }
 
@@ -493,7 +494,7 @@ static int scan_member(struct fr_collector *c, struct fr_err *err)
     while ((rc = fr_reader_chunk(c->reader, &chunk, err)) == 1) {
         uint64_t newlines = 0;
         if (ev->bytes == 0) {
-            learn_own_tag(c, chunk.window);
+            learn_head(c, chunk.window);
         }
         ev->flags |= chunk.flags;
         c->edge = chunk.head || chunk.tail;

@@ -9,10 +9,12 @@
 #include "model/event.h"
 
 struct fr_own_tag;
+struct fr_relay;
 struct fr_peel_ctx {
     struct fr_arena *scratch; /* unescaped JSON text and the like; caller resets it between lines */
     int year;                 /* for dates without a year (from file mtime or the last full date) */
     const struct fr_own_tag *own; /* the tag that was learned from this source, see own_tag.h; NULL: none */
+    const struct fr_relay *relay; /* what it bears of a program that passes it on, see relay.h; NULL: nothing */
 };
 
 /* Splits a physical line into logical segments: at '\r', and at prefixes found anywhere that begin another writer's text ("[default1]:", "[rank3]:",

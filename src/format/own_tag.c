@@ -274,7 +274,7 @@ static void look_at(const struct fr_peel_ctx *ctx, struct census *c, fr_sv line)
 
 bool fr_own_tag_learn(const struct fr_peel_ctx *ctx, fr_sv head, struct fr_own_tag *ret)
 {
-    const struct fr_peel_ctx plain = {.scratch = ctx->scratch, .year = ctx->year};
+    const struct fr_peel_ctx plain = {.scratch = ctx->scratch, .year = ctx->year, .relay = ctx->relay};
     struct census *c = FR_NEW(ctx->scratch, struct census);
     const struct shape *best = NULL;
     *ret = (struct fr_own_tag){0};

@@ -4,6 +4,8 @@
  * have eaten. */
 #include "format/peel.h"
 
+#include "format/relay.h"
+
 enum { DEPTH_MAX = 12 };
 
 /* Length of a terminal sequence at s, raw or as text; 0 = none. `sgr` also takes "[31m" that lost
@@ -127,8 +129,15 @@ static fr_sv right_trimmed(fr_sv s)
     return s;
 }
 
+/* The first level of a line is of the program that passes it on, where that one's is known. */
+static bool is_passed_on(const struct fr_peel_ctx *ctx, const struct fr_record *rec)
+{
+    return ctx->relay != NULL && rec->level != FR_LEVEL_NONE && rec->level == ctx->relay->level;
+}
+
 void fr_peel_prefixes(const struct fr_peel_ctx *ctx, struct fr_record *rec)
 {
+    bool passed_on = false;
     for (int depth = 0; depth < DEPTH_MAX && rec->text.n > 0; depth++) {
         uint64_t candidates = fr_formats_beginning(rec->text);
         bool peeled = false;
@@ -139,6 +148,10 @@ void fr_peel_prefixes(const struct fr_peel_ctx *ctx, struct fr_record *rec)
         }
         if (!peeled) {
             break;
+        }
+        if (!passed_on && is_passed_on(ctx, rec)) {
+            rec->level = FR_LEVEL_NONE;
+            passed_on = true;
         }
     }
 }

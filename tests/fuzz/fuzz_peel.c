@@ -4,6 +4,7 @@
  * captures each). The same bytes are the head of a source, of which a tag may be learned. */
 #include "format/format.h"
 #include "format/own_tag.h"
+#include "format/relay.h"
 #include "fuzz/fuzz.h"
 
 static unsigned check_facts(const struct fr_peel_ctx *ctx, const struct fr_record *rec)
@@ -30,6 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fr_arena scratch = FR_ARENA_INIT(8 << 20);
     struct fr_peel_ctx ctx = {.scratch = &scratch, .year = 2026};
     struct fr_own_tag own;
+    struct fr_relay relay;
+    ctx.relay = fr_relay_learn(&ctx, (fr_sv){(const char *)data, size}, &relay) ? &relay : NULL;
     ctx.own = fr_own_tag_learn(&ctx, (fr_sv){(const char *)data, size}, &own) ? &own : NULL;
     fr_arena_reset(&scratch);
     fr_sv rest = {(const char *)data, size}, seg;
