@@ -152,7 +152,9 @@ static bool peel(const struct fr_peel_ctx *ctx, struct fr_record *rec)
     return true;
 }
 
-static const struct fr_format_sample samples[] = {{"[base] step 5 loss 1.5", "text=\"[base] step 5 loss 1.5\""}, {NULL, NULL}};
+static const struct fr_format_sample samples[] = {{"[base] step 5 loss 1.5", "text=\"[base] step 5 loss 1.5\""},
+                                                  {"INFO:root:step 5", "level=info text=\"step 5\""},
+                                                  {NULL, NULL}};
 
 const struct fr_format fr_format_relay = {
     .name = "relay", .summary = "the text in front of lines that are passed on, once it is learned", .peel = peel, .samples = samples};
