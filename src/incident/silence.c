@@ -498,7 +498,8 @@ void fr_case_silence(struct fr_case *c)
     accuse_gap(c, &t);
     bool whole = c->ranks.n >= 2 && fr_case_is_whole(c); /* else there are ranks of which nothing is seen */
     bool most = whole && t.victims >= 2 && t.suspects * 4 <= c->ranks.n + 2;
-    if (t.suspects != 0 && t.suspects <= 8 && most) {
+    bool pair = whole && c->ranks.n == 2 && t.victims == 1 && t.timeouts == 1 && t.closed == 0 && t.suspect[0]->outlived; /* one waited, one still ran */
+    if (t.suspects != 0 && t.suspects <= 8 && (most || pair)) {
         accuse_silent(c, &t);
     }
     if (t.suspects == 0 && t.victims >= 3 && t.confessed == 0 && whole) {

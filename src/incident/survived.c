@@ -73,6 +73,17 @@ static bool spoke_on(const struct fr_source_evidence *s, uint64_t line)
     return false;
 }
 
+/* Behind it in that log there is no error, no traceback and no end. */
+static bool nothing_fell(const struct fr_case *c, const struct fr_obs *o)
+{
+    for (const struct fr_obs *next = o + 1; next < c->obs.v + c->obs.n && next->src == o->src; next++) {
+        if (next->e->line > o->e->last_line && (next->e->level >= FR_LEVEL_ERROR || next->e->trace != NULL || next->e->fact == FR_FACT_EXIT)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* At least three metric points after the last time it was seen, or twenty lines or its end after what was only a warning: it went on; a
  * warning after the program said that it had finished is about the end of somebody else who had finished. The kernel's and the scheduler's word
  * stands all the same: a job that bypasses SIGTERM trains on for a while after its end was decided. */
@@ -85,6 +96,9 @@ bool fr_case_went_on(const struct fr_case *c, const struct fr_obs *o)
     decided |= has_tag(f, "silent-fallback"); /* that it goes on, on the wrong device, is the failure */
     if (has_tag(f, "until-start") && c->src_start[o->src] > o->e->last_line) {
         return true; /* it waited for a place, and got one */
+    }
+    if (has_tag(f, "while-silent") && o->e->level == FR_LEVEL_INFO && spoke_on(s, o->e->last_line + 1) && nothing_fell(c, o)) {
+        return true;
     }
     bool restarted = c->src_restart[o->src] > o->e->last_line;
     uint64_t end = c->src_exits[o->src] > o->e->last_line ? c->src_exits[o->src] : UINT64_MAX; /* what is printed after it was kept in a pipe */

@@ -9,6 +9,9 @@
  *            3 or more whose last one alone is 1.2 x the largest before, in the line where the
  *            gradient norm is 3 x its largest and the loss scale was lowered: three measures of one
  *            step.
+ *            whole epochs, the last four of which rose one after the other, to 1.1 x the lowest: each is a
+ *            mean of many steps.
+ *            5 or more that are all over a million while the gradient norm is all over 100,000.
  *   JUMP     6 or more whose second half lies above twice the first two, or above four times the first
  *            as all but that one do, and at one level (the largest is no more than twice the least).
  *   PLATEAU  8 or more from step 500 on, all of them between 9 and 13 (ln(8,000) to ln(440,000):
@@ -38,7 +41,7 @@ void fr_brief_add(struct fr_series *s, struct fr_lane *l, const struct fr_at *at
         }
         high = fmax(high, l->brief[i]);
     }
-    if (l->brief_n == 0 && is_clueless(v)) {
+    if (l->brief_n == 0 && (is_clueless(v) || v >= 1e6)) {
         l->first = fr_mark_take(s, l->first, at, v, l->good_step, v);
     }
     if (lowest + 1 == l->brief_n) {
@@ -102,6 +105,25 @@ static bool runs_away(const double *v, unsigned n)
            largest(v, n - 1) >= 10 * v[0];
 }
 
+static bool rises_by_epoch(const struct fr_lane *l)
+{
+    const unsigned n = l->brief_n, rising = 4;
+    for (unsigned i = n; i > n - rising && n > rising; i--) {
+        if (!(l->brief[i - 1] > l->brief[i - 2])) {
+            return false;
+        }
+    }
+    return n > rising && l->epoch_n >= n && l->brief[n - 1] >= 1.1 * least(l->brief, n);
+}
+
+/* It had gone before the first line. */
+static bool is_gone(const struct fr_group *g, const struct fr_lane *l)
+{
+    const struct fr_lane *norm = g->lanes[FR_METRIC_GRAD_NORM];
+    return norm != NULL && l->last >= 1e6 && norm->last >= 1e5 && l->brief_n >= 5 && norm->brief_n >= 5 && least(l->brief, l->brief_n < FR_RING ? l->brief_n : FR_RING) >= 1e6 &&
+           least(norm->brief, norm->brief_n < FR_RING ? norm->brief_n : FR_RING) >= 1e5;
+}
+
 static bool settles_high(const double *v, unsigned n)
 {
     const unsigned half = n / 2;
@@ -132,13 +154,24 @@ static bool stands_still(const struct fr_lane *l)
 void fr_brief_close(struct fr_series *s, const struct fr_group *g, struct fr_lane *l, bool at_end)
 {
     const unsigned n = l->brief_n;
-    if (!at_end || n < 3 || n > FR_RING || l->rl || l->bar || l->level.found) {
+    if (!at_end || n < 3 || l->rl || l->bar || l->level.found) {
+        return;
+    }
+    if (is_gone(g, l)) {
+        l->level.found = true;
+        fr_pend(s, l, FR_FINDING_DIVERGE, l->first, n, true, "loss is %.3g from the first line on, and the gradient norm %.3g", l->brief[0],
+                g->lanes[FR_METRIC_GRAD_NORM]->brief[0]);
+        return;
+    }
+    if (n > FR_RING) {
         return;
     }
     const double low = least(l->brief, n), last = l->brief[n - 1];
     if (only_rises(l->brief, n)) {
         fr_pend(s, l, FR_FINDING_DIVERGE, l->climb, 0, true, "loss does nothing but rise over its %u points, from %.4g to %.4g", n, low,
                 last);
+    } else if (rises_by_epoch(l)) {
+        fr_pend(s, l, FR_FINDING_DIVERGE, l->climb, 0, true, "loss rose in each of the last epochs, from %.4g to %.4g", low, last);
     } else if (runs_away(l->brief, n)) {
         fr_pend(s, l, FR_FINDING_DIVERGE, l->climb, 0, true, "loss grew from %.4g to %.4g within its %u points (%.0f x)", l->brief[0],
                 last, n, last / l->brief[0]);

@@ -61,7 +61,7 @@ static const struct named len9[] = {
     L("grad_norm", GRAD_NORM), L("grad norm", GRAD_NORM), L("grad-norm", GRAD_NORM),
     L("Grad Norm", GRAD_NORM), L("iter_time", STEP_TIME), L("step_time", STEP_TIME),
     L("time/step", STEP_TIME), L("step time", STEP_TIME), L("samples/s", THROUGHPUT),
-    L("train_acc", ACCURACY), L("token_acc", ACCURACY), R("approx_kl", AUX_LOSS),
+    L("train_acc", ACCURACY), L("train acc", ACCURACY), L("token_acc", ACCURACY), R("approx_kl", AUX_LOSS),
     R("critic/kl", AUX_LOSS), L("nan_count", NAN_COUNT), K("iteration", STEP),
     K("Iteration", STEP), K("max_steps", MAX_STEP), K("best_loss", BEST)
 };

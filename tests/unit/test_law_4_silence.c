@@ -312,6 +312,19 @@ T_TEST(what_it_was_busy_with)
     LOGS_CASES(rows);
 }
 
+#define PAIR I_AM("0", "2", "900", "gn11") I_AM("1", "2", "901", "gn11") STEPS
+#define ONLY_1_ENDED FAILED("1", "1", "901") TABLE_HEAD TABLE_ROOT ROW("0", "10:05:01", "gn11", "1", "1", "1", "901", "") TABLE_END
+
+T_TEST(of_two_the_one_that_still_ran)
+{
+    static const struct logs_case rows[] = {
+        {.name = "the other one had waited in vain", .files = {{"console.log", PAIR WAITED_IN_VAIN("") STOP("900") ONLY_1_ENDED}}, .want = {"rank-stalled rank 0"}},
+        {.name = "nobody is seen to run", .files = {{"console.log", PAIR WAITED_IN_VAIN("")}}, .want = {"!* rank *", "*"}},
+        {.name = "somebody lost a peer, too", .files = {{"console.log", PAIR WAITED_IN_VAIN("") GONE("") STOP("900") ONLY_1_ENDED}}, .want = {"!* rank 0", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

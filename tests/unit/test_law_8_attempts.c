@@ -309,6 +309,23 @@ T_TEST(a_warning_and_the_traceback_below_it)
     LOGS_CASES(rows);
 }
 
+#define NO_BLOCK                                                                                                                          \
+    "(EngineCore pid=127) INFO 03-09 10:42:25 [shm_broadcast.py:681] No available shared memory broadcast block found in 60 seconds. This typically happens "  \
+    "when some processes are hanging or doing some time-consuming work (e.g. compilation, weight/kv cache quantization).\n"
+#define WARMED "(Worker pid=185) INFO 03-09 10:43:42 [monitor.py:76] Initial profiling/warmup run took 107.62 s\n"
+
+T_TEST(a_wait_that_ended)
+{
+    static const struct logs_case rows[] = {
+        {.name = "the worker had warmed up", .files = {{"serve.log", NO_BLOCK NO_BLOCK WARMED}}, .want = {"healthy"}},
+        {.name = "nothing came", .files = {{"serve.log", WARMED NO_BLOCK NO_BLOCK}}, .want = {"vllm-shm-broadcast-stall *"}},
+        {.name = "an error came",
+         .files = {{"serve.log", NO_BLOCK NO_BLOCK "(EngineCore pid=127) ERROR 03-09 10:47:25 [core.py:900] TimeoutError: RPC call to execute_model timed out.\n"}},
+         .want = {"vllm-shm-broadcast-stall *"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();

@@ -122,6 +122,54 @@ T_TEST(the_same_answer_epoch_by_epoch)
     expect_healthy(&r, "the accuracy moves", 1);
 }
 
+static void epochs_of(struct run *r, const double *v, int n)
+{
+    begin(r, 99);
+    for (int i = 0; i < n; i++) {
+        struct fr_point p = point(-1);
+        set(&p, FR_METRIC_LOSS, v[i]);
+        p.flags = FR_POINT_EPOCH;
+        add(r, &p);
+    }
+}
+
+T_TEST(epochs_that_rise)
+{
+    static const double up[] = {1.5869, 1.2171, 1.1202, 1.0933, 1.1043, 1.1402, 1.1855, 1.2136, 1.2371};
+    static const double pause[] = {1.5869, 1.2171, 1.1202, 1.0933, 1.1043, 1.1402, 1.1355, 1.2136, 1.2371};
+    struct run r;
+    epochs_of(&r, up, 9);
+    expect(&r, FR_METRIC_LOSS, FR_FINDING_DIVERGE, 5);
+    end(&r);
+    epochs_of(&r, pause, 9);
+    expect_healthy(&r, "one of them fell", 1);
+    epochs_of(&r, up, 7);
+    expect_healthy(&r, "three are few", 2);
+}
+
+static void huge(struct run *r, double loss, double norm, double last)
+{
+    begin(r, 100);
+    for (int i = 0; i < 20; i++) {
+        struct fr_point p = point(5900 + 100 * i);
+        set(&p, FR_METRIC_LOSS, (i < 19 ? loss : last) * (1 + 0.1 * (i % 3)));
+        set(&p, FR_METRIC_GRAD_NORM, norm * (1 + 0.1 * (i % 3)));
+        add(r, &p);
+    }
+}
+
+T_TEST(gone_before_the_first_line)
+{
+    struct run r;
+    huge(&r, 3.4e8, 7e5, 3.4e8);
+    expect(&r, FR_METRIC_LOSS, FR_FINDING_DIVERGE, 1);
+    end(&r);
+    huge(&r, 3.4e8, 700, 3.4e8);
+    expect_healthy(&r, "the squares of large numbers", 1);
+    huge(&r, 3.4e8, 7e5, 3.4e5);
+    expect_healthy(&r, "it comes down", 2);
+}
+
 T_TEST(the_scale_is_lowered_to_where_it_is)
 {
     struct run r;
