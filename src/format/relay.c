@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* relay: see relay.h. A program that logs for itself gives a message one header, whatever lines it has. So headers in front of
- * indented lines, of empty ones, of tracebacks and of other headers show that lines are passed on one by one, and how bad each is, is not known to who
- * does it. */
+ * indented lines, of empty ones, of tracebacks and of other headers show that lines are passed on one by one; how bad each of them is,
+ * the relay does not know. */
 #include "format/relay.h"
 
 #include "format/dialect.h"
