@@ -370,12 +370,23 @@ static bool holds_the_store(const struct fr_case *c, const struct fr_cand *k)
     return false;
 }
 
+/* std::terminate prints it, maybe behind the Python exception that it was. */
+static bool is_aborting(const struct fr_case *c, const struct fr_cand *k)
+{
+    for (uint32_t i = 0; i < k->obs.n; i++) {
+        if (fr_case_is_abort(c->obs.v[k->obs.v[i]].e)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void adopt(struct fr_case *c, struct fr_cand *k)
 {
     const char *id = fr_cand_class(c, k)->id;
     int code = exit_code_of(id);
     const struct fr_obs *first = k->obs.n != 0 ? &c->obs.v[k->obs.v[0]] : NULL;
-    bool aborts = code == 0 && first != NULL && fr_case_is_abort(first->e);
+    bool aborts = code == 0 && is_aborting(c, k);
     if (c->world == 1) {
         fr_cand_rank(c, k, 0);
         fr_cand_for(c, k, "the world has one rank");

@@ -517,6 +517,22 @@ T_TEST(a_trouble_of_ones_own_host)
     LOGS_CASES(rows);
 }
 
+#define NOT_WRITTEN TRACE("", "fit.py", "90", "save", "RuntimeError: [enforce fail at inline_container.cc:445] . PytorchStreamWriter failed writing file data/48: file write failed")
+#define THEN_ABORTS "terminate called after throwing an instance of 'c10::Error'\n  what():  [enforce fail at inline_container.cc:325] . unexpected pos 1049408 vs 1049300\n"
+#define ENDS_WITH(c1)                                                                                                                     \
+    CLOSED_BY_PEER("", "[10.2.0.5]:14727") TABLE_HEAD ROW("1", "10:05:02", "gn11", "1", "1", c1, "901", "")                                    \
+    TABLE_ROOT ROW("0", "10:05:01", "gn11", "0", "0", "-6", "900", " (SIGABRT)") TABLE_END
+
+T_TEST(the_exception_that_the_process_aborts_with)
+{
+    static const struct logs_case rows[] = {
+        {.name = "one of two aborted", .files = {{"console.log", TWO_OF_A_HOST NOT_WRITTEN THEN_ABORTS ENDS_WITH("1")}}, .want = {"checkpoint-write-failed rank 0"}},
+        {.name = "both did", .files = {{"console.log", TWO_OF_A_HOST NOT_WRITTEN THEN_ABORTS ENDS_WITH("-6")}}, .want = {"!* rank *", "*"}},
+        {.name = "it is not what it printed", .files = {{"console.log", TWO_OF_A_HOST NOT_WRITTEN ENDS_WITH("1")}}, .want = {"!checkpoint-write-failed rank *", "*"}},
+    };
+    LOGS_CASES(rows);
+}
+
 int main(void)
 {
     return t_run();
