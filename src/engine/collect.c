@@ -13,7 +13,7 @@
 #include "series/series.h"
 
 enum { ABOVE_MAX = 512 };            /* bytes of a line that are enough to know its level */
-enum { OWN_TAG_BYTES = 60u << 10 }; /* of a source that are enough to know the tag of its lines; every first window has them */
+enum { HEAD_BYTES = 60u << 10 }; /* of a source that are enough to know what stands in front of its lines; every first window has them */
 
 struct fr_collector {
     struct fr_collect_options o;
@@ -475,8 +475,8 @@ static int finish_member(struct fr_collector *c)
 static void learn_head(struct fr_collector *c, fr_sv window)
 {
     const struct fr_who *hint = &c->rec.ev->hint;
-    fr_sv head = fr_sv_head(window, OWN_TAG_BYTES);
-    const char *nl = head.n == OWN_TAG_BYTES ? memrchr(head.p, '\n', head.n) : NULL;
+    fr_sv head = fr_sv_head(window, HEAD_BYTES);
+    const char *nl = head.n == HEAD_BYTES ? memrchr(head.p, '\n', head.n) : NULL;
     bool named = hint->rank >= 0 || hint->local_rank >= 0 || hint->task >= 0;
     head.n = nl != NULL ? (size_t)(nl - head.p) : head.n;
     c->peel.relay = fr_relay_learn(&c->peel, head, &c->relay) ? &c->relay : NULL;

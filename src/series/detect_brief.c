@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Losses of at most 16 points, no more of which is known: what somebody cut out of a log. They are
  * too short for a level or a running mean, so each rule asks for something that chance does not do.
+ * Of a longer one only its first 16 points and its last are kept, which is enough for one rule.
  *   DIVERGE  10 or more points that do nothing but rise: Kendall's tau against time >= 0.75, and
  *            the mean of the last third 8 % and 0.05 over that of the first. Chance gives such a
  *            tau once in a thousand at 10 points.
@@ -9,9 +10,10 @@
  *            3 or more whose last one alone is 1.2 x the largest before, in the line where the
  *            gradient norm is 3 x its largest and the loss scale was lowered: three measures of one
  *            step.
- *            whole epochs, the last four of which rose one after the other, to 1.1 x the lowest: each is a
- *            mean of many steps.
- *            5 or more that are all over a million while the gradient norm is all over 100,000.
+ *            5 or more whole epochs, the last four of which rose one after the other, to 1.1 x the
+ *            lowest: each is a mean of many steps.
+ *            5 or more, of any length, that are all over a million while the gradient norm is all
+ *            over 100,000, as far as both are kept: a level that was lost before the first line.
  *   JUMP     6 or more whose second half lies above twice the first two, or above four times the first
  *            as all but that one do, and at one level (the largest is no more than twice the least).
  *   PLATEAU  8 or more from step 500 on, all of them between 9 and 13 (ln(8,000) to ln(440,000):
@@ -116,12 +118,17 @@ static bool rises_by_epoch(const struct fr_lane *l)
     return n > rising && l->epoch_n >= n && l->brief[n - 1] >= 1.1 * least(l->brief, n);
 }
 
+static bool is_above(const struct fr_lane *l, double bound)
+{
+    const unsigned kept = l->brief_n < FR_RING ? l->brief_n : FR_RING;
+    return kept >= 5 && l->last >= bound && least(l->brief, kept) >= bound;
+}
+
 /* It had gone before the first line. */
 static bool is_gone(const struct fr_group *g, const struct fr_lane *l)
 {
     const struct fr_lane *norm = g->lanes[FR_METRIC_GRAD_NORM];
-    return norm != NULL && l->last >= 1e6 && norm->last >= 1e5 && l->brief_n >= 5 && norm->brief_n >= 5 && least(l->brief, l->brief_n < FR_RING ? l->brief_n : FR_RING) >= 1e6 &&
-           least(norm->brief, norm->brief_n < FR_RING ? norm->brief_n : FR_RING) >= 1e5;
+    return norm != NULL && is_above(l, 1e6) && is_above(norm, 1e5);
 }
 
 static bool settles_high(const double *v, unsigned n)

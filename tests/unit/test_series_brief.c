@@ -147,12 +147,12 @@ T_TEST(epochs_that_rise)
     expect_healthy(&r, "three are few", 2);
 }
 
-static void huge(struct run *r, double loss, double norm, double last)
+static void huge(struct run *r, int n, double loss, double norm, double last)
 {
     begin(r, 100);
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < n; i++) {
         struct fr_point p = point(5900 + 100 * i);
-        set(&p, FR_METRIC_LOSS, (i < 19 ? loss : last) * (1 + 0.1 * (i % 3)));
+        set(&p, FR_METRIC_LOSS, (i < n - 1 ? loss : last) * (1 + 0.1 * (i % 3)));
         set(&p, FR_METRIC_GRAD_NORM, norm * (1 + 0.1 * (i % 3)));
         add(r, &p);
     }
@@ -161,13 +161,18 @@ static void huge(struct run *r, double loss, double norm, double last)
 T_TEST(gone_before_the_first_line)
 {
     struct run r;
-    huge(&r, 3.4e8, 7e5, 3.4e8);
+    huge(&r, 20, 3.4e8, 7e5, 3.4e8);
     expect(&r, FR_METRIC_LOSS, FR_FINDING_DIVERGE, 1);
     end(&r);
-    huge(&r, 3.4e8, 700, 3.4e8);
+    huge(&r, 20, 3.4e8, 700, 3.4e8);
     expect_healthy(&r, "the squares of large numbers", 1);
-    huge(&r, 3.4e8, 7e5, 3.4e5);
+    huge(&r, 20, 3.4e8, 7e5, 3.4e5);
     expect_healthy(&r, "it comes down", 2);
+    huge(&r, 5, 3.4e8, 7e5, 3.4e8);
+    expect(&r, FR_METRIC_LOSS, FR_FINDING_DIVERGE, 1);
+    end(&r);
+    huge(&r, 4, 3.4e8, 7e5, 3.4e8);
+    expect_healthy(&r, "four are few", 3);
 }
 
 T_TEST(the_scale_is_lowered_to_where_it_is)
