@@ -57,6 +57,35 @@ T_TEST(what_stands_in_front)
     fr_arena_release(&scratch);
 }
 
+/* Learned after `plain_lines` lines that prove nothing, is the front of `bytes` bytes taken off? */
+static bool is_learned(unsigned plain_lines, size_t bytes)
+{
+    char front[2 * FR_RELAY_BYTES], line[3 * FR_RELAY_BYTES], form[2 << 10];
+    memset(front, 'x', sizeof front);
+    snprintf(front + bytes - 2, 3, ": ");
+    size_t n = 0;
+    for (unsigned i = 0; i < plain_lines; i++) {
+        n += (size_t)snprintf(form + n, sizeof form - n, "%%step 1\n");
+    }
+    for (unsigned i = 0; i < 12; i++) { /* three of each line count */
+        n += (size_t)snprintf(form + n, sizeof form - n, "%%Traceback (most recent call last):\n");
+    }
+    snprintf(line, sizeof line, "%sKeyError: 'x'", front);
+    struct fr_record rec = read_line(form, front, line);
+    bool learned = fr_sv_eq(rec.text, FR_SV("KeyError: 'x'"));
+    fr_arena_reset(&scratch);
+    return learned;
+}
+
+T_TEST(limits)
+{
+    T_EQ_INT(is_learned(0, FR_RELAY_BYTES), true);
+    T_EQ_INT(is_learned(0, FR_RELAY_BYTES + 1), false);
+    T_EQ_INT(is_learned(93, 8), true); /* 7 headers among the first 100 lines: 21 signs */
+    T_EQ_INT(is_learned(94, 8), false);
+    fr_arena_release(&scratch);
+}
+
 int main(void)
 {
     return t_run();
